@@ -1,0 +1,161 @@
+"""What the library costs on top of the arithmetic: time against a hand-written loop, scaling, memory, import.
+
+    make bench
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from statistics import median
+from time import perf_counter
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+import bizol
+from bizol.arrays import Point
+from bizol.reproduction.instances import BOX, TrackingInstance, tracking_instance
+
+ITERATIONS = 400
+DELTA, STEP, BATCH = 0.08, 0.1, 10
+
+
+def by_hand(instance: TrackingInstance, *, observe: bool) -> Point:
+    """Algorithm 1 as one would write it in a script; with `observe`, it also keeps the value and the gap."""
+    rng = np.random.default_rng(0)
+    phi, follower, x = instance.objective, instance.follower, instance.start.copy()
+    lower, upper, n = -np.ones(x.size), np.ones(x.size), x.size
+    history = []
+    for _ in range(ITERATIONS):
+        w = rng.standard_normal((BATCH, n))
+        w /= np.linalg.norm(w, axis=1, keepdims=True)
+        responses = follower(np.concatenate([x[None], x + DELTA * w, x - DELTA * w]))
+        y = responses[0]
+        slopes = (responses[1 : BATCH + 1] - responses[BATCH + 1 :]) @ phi.grad_y(x, y)
+        gradient = phi.grad_x(x, y) + n / (2 * DELTA * BATCH) * (slopes @ w)
+        vertex = np.where(gradient < 0, upper, lower)
+        if observe:
+            history.append((float(phi.value(x, y)), float(gradient @ (x - vertex))))
+        x = x + STEP * (vertex - x)
+    return x
+
+
+def by_bizol(instance: TrackingInstance) -> Point:
+    """Run the same through the front door."""
+    method = bizol.BiZOL(delta=DELTA, step=STEP, batch=BATCH)
+    budget = ITERATIONS * (2 * BATCH + 1)
+    return bizol.minimize(instance.problem, instance.start, method=method, budget=budget, seed=0).last.x
+
+
+def side_by_side(runs: dict[str, Callable[[], object]], rounds: int = 25) -> dict[str, float]:
+    """Return the median time of each, taking turns so that the machine's moods hit all alike."""
+    times: dict[str, list[float]] = {name: [] for name in runs}
+    for _ in range(rounds):
+        for name, run in runs.items():
+            start = perf_counter()
+            run()
+            times[name].append(perf_counter() - start)
+    return {name: median(values) for name, values in times.items()}
+
+
+def overhead(console: Console) -> float:
+    """Print the time per iteration by hand and by the library; return the ratio to the plainest loop."""
+    instance = tracking_instance(BOX)
+    times = side_by_side(
+        {
+            "by hand": lambda: by_hand(instance, observe=False),
+            "by hand, keeping value and gap": lambda: by_hand(instance, observe=True),
+            "bizol.minimize": lambda: by_bizol(instance),
+        }
+    )
+    table = Table("Algorithm 1, n=20, m=200, B=10", "µs per iteration", "ratio to by hand")
+    for name, seconds in times.items():
+        table.add_row(name, f"{seconds / ITERATIONS * 1e6:.1f}", f"{seconds / times['by hand']:.2f}")
+    console.print(table)
+    return times["bizol.minimize"] / times["by hand"]
+
+
+def scaling(console: Console) -> None:
+    """Print how the library's own time per iteration grows in B, m and n (1 is linear), follower and φ left out."""
+
+    def per_iteration(n: int, m: int, batch: int) -> float:
+        responses = np.random.default_rng(0).standard_normal((2 * batch + 1, m))
+        d_x, d_y = np.ones(n), np.ones(m)
+        problem = bizol.Problem(
+            bizol.Objective(lambda x, y: 0.0, lambda x, y: d_x, lambda x, y: d_y),
+            lambda points: responses,
+            bizol.Box(-np.ones(n), np.ones(n)),
+            vectorized=True,
+        )
+        method = bizol.BiZOL(delta=DELTA, step=STEP, batch=batch)
+        runs = 6
+        seconds = side_by_side(
+            {"run": lambda: bizol.minimize(problem, method=method, budget=runs * (2 * batch + 1), seed=0)}, rounds=5
+        )
+        return seconds["run"] / runs
+
+    table = Table("library time per iteration", "from", "to", "ms", "fitted exponent")
+    for name, small, large in (
+        ("B", (200, 500_000, 10), (200, 500_000, 40)),  # beyond the caches at both ends
+        ("m", (200, 500_000, 10), (200, 2_000_000, 10)),
+        ("n", (500_000, 200, 10), (2_000_000, 200, 10)),
+    ):
+        start, end = per_iteration(*small), per_iteration(*large)
+        exponent = np.log(end / start) / np.log(4)
+        sizes = [f"n={n} m={m} B={batch}" for n, m, batch in (small, large)]
+        table.add_row(f"in {name}", *sizes, f"{start * 1e3:.2f} → {end * 1e3:.2f}", f"{exponent:.2f}")
+    console.print(table)
+
+
+def memory(console: Console) -> None:
+    """Print the peak memory of a large run beyond the follower's own, measured in a process of its own."""
+    n, m, batch = 10_000, 100_000, 10
+    script = f"""
+import numpy as np, bizol
+def peak(): return int(open("/proc/self/status").read().split("VmHWM:")[1].split()[0]) / 1024  # MB
+n, m, batch = {n}, {m}, {batch}
+index = np.arange(m) % n
+problem = bizol.Problem(
+    bizol.Objective(lambda x, y: float(y @ y), lambda x, y: np.zeros(n), lambda x, y: 2 * y),
+    lambda x: np.clip(x[index], -0.5, 0.5),   # a sparse follower: its own memory is one response
+    bizol.Box(-np.ones(n), np.ones(n)),
+)
+problem.response(np.zeros(n)); before = peak()
+bizol.minimize(problem, method=bizol.BiZOL(0.08, 0.1, batch), budget=20 * (2 * batch + 1), seed=0)
+print(peak() - before)
+"""
+    peak = float(subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True).stdout)
+    console.print(f"memory, n={n}, m={m}, B={batch}: {peak:.0f} MB beyond what was there before the run")
+
+
+def import_time(console: Console) -> None:
+    """Print the time `import bizol` takes beyond NumPy and SciPy's optimize, median of fresh interpreters."""
+
+    def fresh(statement: str) -> float:
+        script = f"from time import perf_counter as t; s = t(); {statement}; print(t() - s)"
+        run = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
+        return float(run.stdout)
+
+    base = "import numpy, scipy.optimize"
+    pairs = [(fresh(base), fresh(f"{base}; import bizol")) for _ in range(7)]
+    console.print(f"import bizol: {median(both - alone for alone, both in pairs):.3f} s beyond `{base}`")
+
+
+def main() -> None:
+    """Print all figures; fail when the overhead exceeds what is promised."""
+    console = Console(width=120)
+    console.print(f"NumPy {np.__version__}, {threading.active_count()} thread, medians of interleaved runs")
+    ratio = overhead(console)
+    scaling(console)
+    memory(console)
+    import_time(console)
+    if ratio > 1.5:
+        sys.exit(f"The overhead ratio {ratio:.2f} exceeds 1.5.")
+
+
+if __name__ == "__main__":
+    main()

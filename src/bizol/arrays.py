@@ -1,0 +1,76 @@
+"""The arrays that flow through the house, and the door at which given values become them.
+
+Decisions are NumPy, always. Responses stay in the library they were made in (NumPy, JAX, CuPy, ...): the house subtracts
+them and multiplies them with `d_y`, in array-API operations, and never converts them.
+"""
+
+from __future__ import annotations
+
+import sys
+from numbers import Integral
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Point: TypeAlias = NDArray[np.float64]  # (n,)
+Points: TypeAlias = NDArray[np.float64]  # (q, n)
+Batches: TypeAlias = NDArray[np.float64]  # (b, q, n)
+Response: TypeAlias = Any  # (m,), an array of the follower's own library
+Responses: TypeAlias = Any  # (q, m), likewise
+
+
+def as_vector(value: ArrayLike, name: str, *, size: int | None = None) -> Point:
+    """Return `value` as a read-only float64 vector of its own, or say what is wrong with the argument `name`."""
+    vector = _as_floats(value, name)
+    expected = "a vector" if size is None else f"a vector of size {size}"
+    if vector.ndim != 1 or vector.size == 0 or (size is not None and vector.size != size):
+        raise ValueError(f"{name} must be {expected}, got shape {vector.shape}.")
+    return vector
+
+
+def as_matrix(value: ArrayLike, name: str, *, columns: int | None = None) -> Points:
+    """Return `value` as a read-only float64 matrix of its own, or say what is wrong with the argument `name`."""
+    matrix = _as_floats(value, name)
+    expected = "a matrix" if columns is None else f"a matrix with {columns} columns"
+    if matrix.ndim != 2 or matrix.size == 0 or (columns is not None and matrix.shape[1] != columns):
+        raise ValueError(f"{name} must be {expected}, got shape {matrix.shape}.")
+    return matrix
+
+
+def as_positive(value: float, name: str) -> float:
+    """Return `value` as a positive, finite float, or say what is wrong with the argument `name`."""
+    if not is_real(value) or not 0 < value < np.inf:
+        raise ValueError(f"{name} must be a positive, finite number, got {value!r}.")
+    return float(value)
+
+
+def as_size(value: int, name: str) -> int:
+    """Return `value` as a positive integer, or say what is wrong with the argument `name`."""
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
+        raise ValueError(f"{name} must be a positive integer, got {value!r}.")
+    return int(value)
+
+
+def is_real(value: object) -> bool:
+    """Whether `value` is one real number, of Python's or of NumPy's; a truth value is not."""
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+
+
+def namespace(array: Any) -> Any:
+    """Return the library an array belongs to: its array-API namespace, or its module where it has none (PyTorch)."""
+    if hasattr(array, "__array_namespace__"):
+        return array.__array_namespace__()
+    return sys.modules[type(array).__module__.partition(".")[0]]
+
+
+def _as_floats(value: ArrayLike, name: str) -> NDArray[np.float64]:
+    try:
+        array = np.array(value, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must be an array of numbers, got {value!r}.") from error
+    if np.isnan(array).any():
+        index = tuple(int(i) for i in np.argwhere(np.isnan(array))[0])
+        raise ValueError(f"{name} must hold numbers, but entry {index} is NaN.")
+    array.setflags(write=False)
+    return array

@@ -1,0 +1,120 @@
+"""One linear program with many costs: kept in HiGHS, restarted from the last basis, answered as if it had no past."""
+
+from __future__ import annotations
+
+from typing import Any, final
+
+import numpy as np
+
+from bizol.arrays import Point, Points
+
+
+@final
+class LinearProgram:
+    """Minimize ⟨cost, x⟩ over {x : row_lower ≤ A x ≤ row_upper, lower ≤ x ≤ upper}, for one cost after another.
+
+    Starting from the last basis saves most of the work, but where the minimizer is not unique, or its basis is not, the
+    answer would depend on what was asked before, in the last digits or altogether. So the vertex is recomputed from the
+    constraints that are active, and when the solver's basis is not the only optimal one, the program is solved again
+    from the basis it had at birth. Either way the answer is a function of the cost.
+    """
+
+    def __init__(self, matrix: Points, row_lower: Point, row_upper: Point, lower: Point, upper: Point) -> None:
+        import highspy
+
+        self._matrix, self._row_lower, self._row_upper = matrix, row_lower, row_upper
+        self._lower, self._upper = lower, upper
+        self._columns = np.arange(lower.size, dtype=np.int32)
+        self._statuses = highspy.HighsModelStatus
+        self._solver: Any = highspy.Highs()
+        for option, value in {
+            "output_flag": False,
+            "presolve": "off",  # it would throw the basis away
+            "threads": 1,
+            "primal_feasibility_tolerance": 1e-9,
+            "dual_feasibility_tolerance": 1e-9,
+        }.items():
+            self._solver.setOptionValue(option, value)
+        self._solver.passModel(self._model(highspy))
+        self._run()
+        self._birth = self._solver.getBasis()
+
+    @classmethod
+    def over(
+        cls, A_ub: Points, b_ub: Point, A_eq: Points, b_eq: Point, lower: Point, upper: Point
+    ) -> LinearProgram:
+        """Return the program over {x : A_ub x ≤ b_ub, A_eq x = b_eq, lower ≤ x ≤ upper}."""
+        return cls(
+            np.concatenate([A_ub, A_eq]),
+            np.concatenate([np.full(b_ub.size, -np.inf), b_eq]),
+            np.concatenate([b_ub, b_eq]),
+            lower,
+            upper,
+        )
+
+    def minimize(self, cost: Point) -> Point:
+        """Return a vertex that minimizes the cost."""
+        largest = np.abs(cost).max()
+        self._solver.changeColsCost(cost.size, self._columns, cost / largest if largest > 0 else cost)
+        self._run()
+        if not self._is_unique():
+            self._solver.setBasis(self._birth)
+            self._run()
+        return self._vertex()
+
+    def _run(self) -> None:
+        self._solver.run()
+        status = self._solver.getModelStatus()
+        if status == self._statuses.kInfeasible:
+            raise ValueError("Polytope(...) is empty: no point satisfies all of its constraints.")
+        if status in (self._statuses.kUnbounded, self._statuses.kUnboundedOrInfeasible):
+            raise ValueError("Polytope(...) must be bounded: it has no end in some direction; add lower or upper bounds.")
+        if status != self._statuses.kOptimal:
+            raise RuntimeError(f"HiGHS ended with {self._solver.modelStatusToString(status)}.")
+
+    def _basis(self) -> tuple[Point, Point, Point, Point]:
+        """Return which columns and rows are basic, and the solver's values of both."""
+        _, basic = self._solver.getBasicVariables()
+        members = np.asarray(basic)
+        columns = np.zeros(self._lower.size, dtype=bool)
+        columns[members[members >= 0]] = True
+        rows = np.zeros(self._row_lower.size, dtype=bool)
+        rows[-1 - members[members < 0]] = True
+        solution = self._solver.getSolution()
+        return columns, rows, np.array(solution.col_value), np.array(solution.row_value)
+
+    def _is_unique(self, tolerance: float = 1e-9) -> bool:
+        """Whether no other basis is optimal: nothing basic at a bound, nothing else free of charge."""
+        columns, rows, x, activity = self._basis()
+        solution = self._solver.getSolution()
+        prices = np.concatenate([np.array(solution.col_dual)[~columns], np.array(solution.row_dual)[~rows]])
+        values = np.concatenate([x[columns], activity[rows]])
+        lower = np.concatenate([self._lower[columns], self._row_lower[rows]])
+        upper = np.concatenate([self._upper[columns], self._row_upper[rows]])
+        room = np.minimum(values - lower, upper - values)
+        scale = 1.0 + np.abs(values)
+        return bool((np.abs(prices) > tolerance).all() and (room > tolerance * scale).all())
+
+    def _vertex(self) -> Point:
+        """Solve the active constraints for the basic columns, with the others at their bounds."""
+        columns, rows, x, activity = self._basis()
+        vertex = np.where(x - self._lower <= self._upper - x, self._lower, self._upper)
+        vertex = np.where(np.isfinite(vertex), vertex, x)
+        active = self._matrix[~rows]
+        at_upper = self._row_upper[~rows] - activity[~rows] <= activity[~rows] - self._row_lower[~rows]
+        rhs = np.where(at_upper, self._row_upper[~rows], self._row_lower[~rows])
+        vertex[columns] = np.linalg.solve(active[:, columns], rhs - active[:, ~columns] @ vertex[~columns])
+        return vertex
+
+    def _model(self, highspy: Any) -> Any:
+        model = highspy.HighsLp()
+        model.num_row_, model.num_col_ = self._matrix.shape
+        model.col_cost_ = np.zeros(self._lower.size)
+        model.col_lower_, model.col_upper_ = self._lower, self._upper
+        model.row_lower_, model.row_upper_ = self._row_lower, self._row_upper
+        rows, columns = np.nonzero(self._matrix)
+        model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+        model.a_matrix_.start_ = np.searchsorted(rows, np.arange(self._matrix.shape[0] + 1))
+        model.a_matrix_.index_ = columns
+        model.a_matrix_.value_ = self._matrix[rows, columns]
+        return model

@@ -1,0 +1,236 @@
+"""Everything within a given distance of a center: Euclidean, ℓ1, ℓp and ellipsoidal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import inf, isnan
+from typing import final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bizol.arrays import Point, Points, as_matrix, as_positive, as_vector, is_real
+from bizol.feasible_sets.protocol import slack
+from bizol.feasible_sets.simplices import fill_to_level
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Ball:
+    """The Euclidean ball {x : ‖x − center‖₂ ≤ radius}.
+
+    Example:
+        >>> Ball(center=[0, 0], radius=5).minimize_linear(np.array([3.0, -4.0]))
+        array([-3.,  4.])
+
+    """
+
+    center: Point
+    radius: float = 1.0
+
+    def __init__(self, center: ArrayLike, radius: float = 1.0) -> None:
+        object.__setattr__(self, "center", _as_center(center, "Ball(center=...)"))
+        object.__setattr__(self, "radius", as_positive(radius, "Ball(radius=...)"))
+
+    @property
+    def dimension(self) -> int:
+        """The size of the center."""
+        return self.center.size
+
+    @property
+    def diameter(self) -> float:
+        """Twice the radius."""
+        return 2 * self.radius
+
+    def minimize_linear(self, cost: Point) -> Point:
+        """Go straight down to the boundary; a zero cost is indifferent and gets the center."""
+        return self.center - self.radius * _normalized(cost)
+
+    def contains(self, point: Point, tolerance: float = 1e-9) -> bool:
+        """Whether the distance to the center is at most the radius."""
+        return bool(np.linalg.norm(point - self.center) <= self.radius + slack(self, tolerance))
+
+    def project(self, point: Point) -> Point:
+        """Pull the point toward the center until it is in."""
+        offset = point - self.center
+        return self.center + offset * min(1.0, self.radius / max(float(np.linalg.norm(offset)), self.radius))
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class L1Ball:
+    """The cross-polytope {x : ‖x − center‖₁ ≤ radius}; its vertices change one coordinate.
+
+    Example:
+        >>> L1Ball(center=[0, 0, 0], radius=2).minimize_linear(np.array([1.0, -3.0, 2.0]))
+        array([0., 2., 0.])
+
+    """
+
+    center: Point
+    radius: float = 1.0
+
+    def __init__(self, center: ArrayLike, radius: float = 1.0) -> None:
+        object.__setattr__(self, "center", _as_center(center, "L1Ball(center=...)"))
+        object.__setattr__(self, "radius", as_positive(radius, "L1Ball(radius=...)"))
+
+    @property
+    def dimension(self) -> int:
+        """The size of the center."""
+        return self.center.size
+
+    @property
+    def diameter(self) -> float:
+        """Distance between opposite vertices."""
+        return 2 * self.radius
+
+    def minimize_linear(self, cost: Point) -> Point:
+        """Move the coordinate with the largest cost, against its sign."""
+        vertex = self.center.copy()
+        steepest = np.argmax(np.abs(cost))  # ties go to the lowest index
+        vertex[steepest] += self.radius if cost[steepest] < 0 else -self.radius
+        return vertex
+
+    def contains(self, point: Point, tolerance: float = 1e-9) -> bool:
+        """Whether the absolute deviations add up to at most the radius."""
+        allowed = np.sqrt(point.size) * slack(self, tolerance)  # ‖·‖₁ ≤ √n ‖·‖₂
+        return bool(np.abs(point - self.center).sum() <= self.radius + allowed)
+
+    def project(self, point: Point) -> Point:
+        """Shrink all deviations by the same amount, down to zero at most."""
+        offset = point - self.center
+        size = np.abs(offset)
+        if size.sum() <= self.radius:
+            return point.copy()
+        return self.center + np.copysign(fill_to_level(size, np.full_like(size, self.radius), self.radius), offset)
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class LpBall:
+    """The ball {x : ‖x − center‖ₚ ≤ radius} of any p in [1, ∞].
+
+    Example:
+        >>> LpBall(center=[0, 0], radius=1, p=np.inf).minimize_linear(np.array([1.0, -3.0]))
+        array([-1.,  1.])
+
+    """
+
+    center: Point
+    radius: float
+    p: float
+
+    def __init__(self, center: ArrayLike, radius: float = 1.0, *, p: float) -> None:
+        object.__setattr__(self, "center", _as_center(center, "LpBall(center=...)"))
+        object.__setattr__(self, "radius", as_positive(radius, "LpBall(radius=...)"))
+        if not is_real(p) or isnan(p) or p < 1:
+            raise ValueError(f"LpBall(p=...) must be in [1, inf], where the ball is convex, got {p!r}.")
+        object.__setattr__(self, "p", float(p))
+
+    @property
+    def dimension(self) -> int:
+        """The size of the center."""
+        return self.center.size
+
+    @property
+    def diameter(self) -> float:
+        """Euclidean diameter: between opposite axis points for p ≤ 2, between opposite corners beyond."""
+        return 2 * self.radius * self.dimension ** max(0.0, 0.5 - 1 / self.p)
+
+    def minimize_linear(self, cost: Point) -> Point:
+        """Go to the point where Hölder's inequality is an equality: |zᵢ| ∝ |costᵢ|^(1/(p−1))."""
+        steepness = np.abs(cost)
+        if self.p == 1 or not steepness.any():
+            weights = np.zeros_like(steepness)
+            weights[np.argmax(steepness)] = 1.0  # ties go to the lowest index
+        else:
+            weights = (steepness / steepness.max()) ** (0.0 if self.p == inf else 1 / (self.p - 1))
+            weights /= np.linalg.norm(weights, self.p)
+        return self.center - self.radius * np.where(cost < 0, -weights, weights)
+
+    def contains(self, point: Point, tolerance: float = 1e-9) -> bool:
+        """Whether the p-norm of the deviation is at most the radius."""
+        allowed = slack(self, tolerance) * self.dimension ** max(0.0, 1 / self.p - 0.5)  # ‖·‖ₚ against ‖·‖₂
+        return bool(np.linalg.norm(point - self.center, self.p) <= self.radius + allowed)
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Ellipsoid:
+    """The ellipsoid {x : (x − center)ᵀ shape⁻¹ (x − center) ≤ 1}, `shape` symmetric positive definite.
+
+    The half-axes are the eigenvectors of `shape`, their lengths the square roots of its eigenvalues.
+
+    Example:
+        >>> Ellipsoid(center=[0, 0], shape=[[4, 0], [0, 1]]).minimize_linear(np.array([1.0, 0.0]))
+        array([-2.,  0.])
+
+    """
+
+    center: Point
+    shape: Points
+    _lengths: Point = field(init=False, repr=False)  # half-axes, ascending
+    _axes: Points = field(init=False, repr=False)  # unit vectors as columns
+
+    def __init__(self, center: ArrayLike, shape: ArrayLike) -> None:
+        object.__setattr__(self, "center", _as_center(center, "Ellipsoid(center=...)"))
+        matrix = as_matrix(shape, "Ellipsoid(shape=...)", columns=self.center.size)
+        if matrix.shape[0] != matrix.shape[1] or not np.allclose(matrix, matrix.T, rtol=1e-10, atol=0.0):
+            raise ValueError(f"Ellipsoid(shape=...) must be symmetric, got shape {matrix.shape}.")
+        eigenvalues, axes = np.linalg.eigh(matrix)
+        if not eigenvalues[0] > matrix.shape[0] * np.finfo(np.float64).eps * abs(eigenvalues[-1]):
+            raise ValueError(
+                f"Ellipsoid(shape=...) must be positive definite, its smallest eigenvalue is {eigenvalues[0]:g}."
+            )
+        object.__setattr__(self, "shape", matrix)
+        object.__setattr__(self, "_lengths", np.sqrt(eigenvalues))
+        object.__setattr__(self, "_axes", axes)
+
+    @property
+    def dimension(self) -> int:
+        """The size of the center."""
+        return self.center.size
+
+    @property
+    def diameter(self) -> float:
+        """Twice the longest half-axis."""
+        return 2 * float(self._lengths[-1])
+
+    def minimize_linear(self, cost: Point) -> Point:
+        """Minimize over the unit ball in the coordinates of the axes; a zero cost gets the center."""
+        return self.center - self._axes @ (self._lengths * _normalized(self._lengths * (cost @ self._axes)))
+
+    def contains(self, point: Point, tolerance: float = 1e-9) -> bool:
+        """Whether the nearest point of the ellipsoid is the point itself."""
+        return bool(np.linalg.norm(point - self.project(point)) <= slack(self, tolerance))
+
+    def project(self, point: Point) -> Point:
+        """Solve the secular equation Σ (ℓᵢ pᵢ / (ℓᵢ² + ν))² = 1 for the multiplier ν of the constraint."""
+        from scipy.optimize import brentq
+
+        local = (point - self.center) @ self._axes
+        squares = self._lengths**2
+
+        def excess(multiplier: float) -> float:
+            return float((((self._lengths * local) / (squares + multiplier)) ** 2).sum()) - 1.0
+
+        if excess(0.0) <= 0:
+            return point.copy()
+        bracket = float(self._lengths[-1] * np.linalg.norm(local))  # there the sum is at most 1
+        multiplier = brentq(excess, 0.0, bracket, xtol=1e-16 * float(squares[0]), rtol=1e-14)
+        return self.center + self._axes @ (local * squares / (squares + multiplier))
+
+
+def _as_center(center: ArrayLike, name: str) -> Point:
+    vector = as_vector(center, name)
+    if not np.isfinite(vector).all():
+        raise ValueError(f"{name} must be finite, got {vector}.")
+    return vector
+
+
+def _normalized(cost: Point) -> Point:
+    largest = np.abs(cost).max()
+    if largest == 0:
+        return np.zeros_like(cost)
+    scaled = cost / largest  # first to size one: squares neither overflow nor vanish
+    return scaled / np.linalg.norm(scaled)

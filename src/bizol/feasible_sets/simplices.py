@@ -1,0 +1,199 @@
+"""Shares of a total: the simplex, with caps, and with permission to leave some unspent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+from typing import final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bizol.arrays import Point, as_positive, as_size, as_vector
+from bizol.feasible_sets.protocol import slack
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Simplex:
+    """The scaled probability simplex {x ≥ 0 : Σ xᵢ = total}.
+
+    Example:
+        >>> Simplex(3).minimize_linear(np.array([0.5, -1.0, 2.0]))
+        array([0., 1., 0.])
+
+    """
+
+    dimension: int
+    total: float = 1.0
+
+    def __post_init__(self) -> None:
+        as_size(self.dimension, "Simplex(dimension=...)")
+        as_positive(self.total, "Simplex(total=...)")
+
+    @property
+    def diameter(self) -> float:
+        """Distance between two vertices."""
+        return self.total * sqrt(2) if self.dimension > 1 else 0.0
+
+    @property
+    def center(self) -> Point:
+        """Equal shares."""
+        return np.full(self.dimension, self.total / self.dimension)
+
+    def minimize_linear(self, cost: Point) -> Point:
+        """Put everything on the cheapest coordinate."""
+        vertex = np.zeros(self.dimension)
+        vertex[np.argmin(cost)] = self.total  # ties go to the lowest index
+        return vertex
+
+    def contains(self, point: Point, tolerance: float = 1e-9) -> bool:
+        """Whether no share is negative and together they make the total."""
+        allowed = slack(self, tolerance)
+        return bool(point.min() >= -allowed and abs(point.sum() - self.total) <= sqrt(point.size) * allowed)
+
+    def project(self, point: Point) -> Point:
+        """Lower every coordinate by the same amount, down to zero at most."""
+        return fill_to_level(point, np.full(self.dimension, self.total), self.total)
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class CappedSimplex:
+    """Shares with caps: {0 ≤ x ≤ upper, Σ xᵢ = total}.
+
+    With all caps 1 and an integer total k this is the hypersimplex, whose vertices choose k of n.
+
+    Example:
+        >>> CappedSimplex(upper=[1, 1, 1], total=1.5).minimize_linear(np.array([0.5, -1.0, 2.0]))
+        array([0.5, 1. , 0. ])
+
+    """
+
+    upper: Point
+    total: float = 1.0
+
+    def __init__(self, upper: ArrayLike, total: float = 1.0) -> None:
+        object.__setattr__(self, "total", as_positive(total, "CappedSimplex(total=...)"))
+        object.__setattr__(self, "upper", _as_caps(upper, self.total, "CappedSimplex(upper=...)"))
+        if self.upper.sum() < self.total:
+            raise ValueError(
+                f"CappedSimplex(upper=..., total=...) is empty: the caps add up to {self.upper.sum():g}, "
+                f"less than the total {self.total:g}; raise a cap or lower the total."
+            )
+
+    @property
+    def dimension(self) -> int:
+        """The number of shares."""
+        return self.upper.size
+
+    @property
+    def diameter(self) -> float:
+        """An upper bound, attained for equal caps: between two points no more than 2·min(total, Σu − total) can move."""
+        return _largest_move(self.upper, 2 * min(self.total, float(self.upper.sum()) - self.total))
+
+    @property
+    def center(self) -> Point:
+        """Shares in proportion to the caps."""
+        return self.upper * (self.total / self.upper.sum())
+
+    def minimize_linear(self, cost: Point) -> Point:
+        """Fill the cheapest coordinates to their caps until the total is placed."""
+        return _fill_cheapest(cost, self.upper, self.total)
+
+    def contains(self, point: Point, tolerance: float = 1e-9) -> bool:
+        """Whether every share is between zero and its cap and together they make the total."""
+        allowed = slack(self, tolerance)
+        capped = point.min() >= -allowed and (point - self.upper).max() <= allowed
+        return bool(capped and abs(point.sum() - self.total) <= sqrt(point.size) * allowed)
+
+    def project(self, point: Point) -> Point:
+        """Shift every coordinate by the same amount and clip, so that the total comes out right."""
+        return fill_to_level(point, self.upper, self.total)
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class BudgetSet:
+    """Spending with caps: {0 ≤ x ≤ upper, Σ xᵢ ≤ total}.
+
+    Example:
+        >>> BudgetSet(upper=[1, 1, 1], total=1.5).minimize_linear(np.array([0.5, -1.0, 2.0]))
+        array([0., 1., 0.])
+
+    """
+
+    upper: Point
+    total: float = 1.0
+
+    def __init__(self, upper: ArrayLike, total: float = 1.0) -> None:
+        object.__setattr__(self, "total", as_positive(total, "BudgetSet(total=...)"))
+        object.__setattr__(self, "upper", _as_caps(upper, self.total, "BudgetSet(upper=...)"))
+
+    @property
+    def dimension(self) -> int:
+        """The number of items."""
+        return self.upper.size
+
+    @property
+    def diameter(self) -> float:
+        """An upper bound, attained for equal caps: between two points no more than 2·total can move."""
+        return _largest_move(self.upper, 2 * self.total)
+
+    @property
+    def center(self) -> Point:
+        """Half of what the caps and the budget allow, in proportion to the caps."""
+        return self.upper * (min(1.0, self.total / self.upper.sum()) / 2)
+
+    def minimize_linear(self, cost: Point) -> Point:
+        """Spend on what pays, best first, and nothing on the rest."""
+        return _fill_cheapest(cost, np.where(cost < 0, self.upper, 0.0), self.total)
+
+    def contains(self, point: Point, tolerance: float = 1e-9) -> bool:
+        """Whether every entry is between zero and its cap and the budget is kept."""
+        allowed = slack(self, tolerance)
+        capped = point.min() >= -allowed and (point - self.upper).max() <= allowed
+        return bool(capped and point.sum() - self.total <= sqrt(point.size) * allowed)
+
+    def project(self, point: Point) -> Point:
+        """Clip, and where that overspends, lower everything by the same amount."""
+        clipped = np.clip(point, 0.0, self.upper)
+        return clipped if clipped.sum() <= self.total else fill_to_level(point, self.upper, self.total)
+
+
+def fill_to_level(point: Point, upper: Point, total: float) -> Point:
+    """Return clip(point − τ, 0, upper) with the τ for which it sums to `total`; needs Σ upper ≥ total.
+
+    The sum falls as τ rises, linearly between the breakpoints pᵢ and pᵢ − uᵢ: walk down them until it reaches `total`.
+    """
+    levels = np.concatenate([point, point - upper])
+    change = np.concatenate([np.ones_like(point), -np.ones_like(point)])
+    order = np.argsort(-levels, kind="stable")
+    levels, moving = levels[order], np.cumsum(change[order])  # entries that move just below each level
+    sums = np.concatenate([[0.0], np.cumsum(moving[:-1] * -np.diff(levels))])  # the sum at each level
+    last = int(np.searchsorted(sums, total, side="left")) - 1  # total lies between level `last` and the next
+    level = levels[last] - (total - sums[last]) / moving[last] if moving[last] > 0 else levels[last]
+    return np.clip(point - level, 0.0, upper)
+
+
+def _fill_cheapest(cost: Point, upper: Point, total: float) -> Point:
+    order = np.argsort(cost, kind="stable")  # ties go to the lowest index
+    caps = upper[order]
+    vertex = np.empty_like(upper)
+    vertex[order] = np.clip(total - (np.cumsum(caps) - caps), 0.0, caps)
+    return vertex
+
+
+def _largest_move(upper: Point, mass: float) -> float:
+    caps = -np.sort(-upper)  # max ‖d‖ over |dᵢ| ≤ uᵢ, Σ|dᵢ| ≤ mass: largest caps first
+    return float(np.linalg.norm(np.clip(mass - (np.cumsum(caps) - caps), 0.0, caps)))
+
+
+def _as_caps(upper: ArrayLike, total: float, name: str) -> Point:
+    caps = as_vector(upper, name)
+    if not (caps > 0).all():
+        index = int(np.argmin(caps))
+        raise ValueError(f"{name} must be positive, got {caps[index]:g} at coordinate {index}; leave it out.")
+    caps = np.minimum(caps, total)  # a cap above the total never binds
+    caps.setflags(write=False)
+    return caps

@@ -1,0 +1,81 @@
+"""Bi-ZOL, Algorithm 1 of the paper."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from bizol.arrays import Point, Points, Responses
+from bizol.directions import Directions, Sphere
+from bizol.methods.schedules import Schedule
+from bizol.methods.two_point import State, check_count, check_parameters, move_on, start_at
+from bizol.problem import Problem
+from bizol.sensitivity import Sensitivity, anchored
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class BiZOL:
+    """Bilevel zeroth-order learning: exact gradients of φ, a two-point estimate of how y moves, a Frank–Wolfe step.
+
+    At x_k the follower is asked 2B + 1 questions: at x_k itself and at x_k ± δ w_b. Then, eqs. (28) and (29),
+
+        Ĵ = (n / 2δB) Σ_b (y(x_k + δw_b) − y(x_k − δw_b)) w_bᵀ,     ĝ = ∇₁φ(x_k, y_k) + Ĵᵀ ∇₂φ(x_k, y_k),
+
+    and x_{k+1} = x_k + γ (z_k − x_k) with z_k the point of X where ⟨ĝ, z⟩ is smallest.
+
+    Args:
+        delta: the smoothing radius δ.
+        step: the step γ in (0, 1].
+        batch: the number B of directions.
+        directions: where to look; the paper's uniform sphere by default.
+
+    The first three are numbers or functions of the iteration k = 0, 1, 2, ...
+
+    Example:
+        >>> BiZOL(delta=0.08, step=0.1, batch=10)
+        BiZOL(delta=0.08, step=0.1, batch=10, directions=Sphere())
+
+    References:
+        Z. Jiang and S. Bolognani, Bi-ZOL: Bilevel Zeroth-Order Learning with Nonsmooth Responses.
+
+    """
+
+    delta: Schedule
+    step: Schedule
+    batch: Schedule
+    directions: Directions = Sphere()
+
+    def __post_init__(self) -> None:
+        check_parameters(self)
+
+    def start(self, problem: Problem, x0: Point | None = None, *, seed: int | None = None) -> State:
+        """Return the state at x0, or at the center of the set."""
+        return start_at(self, problem, x0, seed)
+
+    def ask(self, state: State) -> Points:
+        """Query the follower at x and at x ± δw; asking twice changes nothing."""
+        probes = state.delta * state.directions  # (B, n)
+        return np.concatenate([state.x[None], state.x + probes, state.x - probes])
+
+    def tell(self, state: State, responses: Responses) -> State:
+        """Move toward the vertex that witnesses the gap at the current decision."""
+        count = len(state.directions)
+        check_count(responses, 2 * count + 1)
+        anchor = state.problem.objective.anchor(state.x, responses[0])
+        sensitivity = Sensitivity(
+            at=state.x,
+            radius=state.delta,
+            directions=state.directions,
+            differences=responses[1 : count + 1] - responses[count + 1 :],
+        )
+        return move_on(
+            self,
+            state,
+            anchored(anchor, sensitivity),
+            queries=2 * count + 1,
+            response=anchor.response,
+            value=anchor.value,
+        )

@@ -1,0 +1,71 @@
+"""Vanilla zeroth-order smoothing, the method Bi-ZOL is compared with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from bizol.arrays import Point, Points, Responses
+from bizol.directions import Directions, Sphere
+from bizol.methods.schedules import Schedule
+from bizol.methods.two_point import State, check_count, check_parameters, move_on, start_at
+from bizol.problem import Problem
+from bizol.sensitivity import Hypergradient, Sensitivity
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class VZO:
+    """Vanilla zeroth-order smoothing: a two-point estimate of the whole hyperobjective, a Frank–Wolfe step.
+
+    Knows φ(x, y(x)) as a black box and asks 2B questions at x_k ± δ w_b:
+
+        ĝ = (n / 2δB) Σ_b (φ(x_k + δw_b, y(x_k + δw_b)) − φ(x_k − δw_b, y(x_k − δw_b))) w_b.
+
+    It never asks at x_k itself, so the value there stays unobserved.
+
+    Args:
+        delta: the smoothing radius δ.
+        step: the step γ in (0, 1].
+        batch: the number B of directions.
+        directions: where to look; the uniform sphere by default.
+
+    The first three are numbers or functions of the iteration k = 0, 1, 2, ...
+
+    Example:
+        >>> VZO(delta=0.08, step=0.1, batch=10)
+        VZO(delta=0.08, step=0.1, batch=10, directions=Sphere())
+
+    """
+
+    delta: Schedule
+    step: Schedule
+    batch: Schedule
+    directions: Directions = Sphere()
+
+    def __post_init__(self) -> None:
+        check_parameters(self)
+
+    def start(self, problem: Problem, x0: Point | None = None, *, seed: int | None = None) -> State:
+        """Return the state at x0, or at the center of the set."""
+        return start_at(self, problem, x0, seed)
+
+    def ask(self, state: State) -> Points:
+        """Query the follower at x ± δw; asking twice changes nothing."""
+        probes = state.delta * state.directions  # (B, n)
+        return np.concatenate([state.x + probes, state.x - probes])
+
+    def tell(self, state: State, responses: Responses) -> State:
+        """Move toward the vertex that is best for the smoothed hyperobjective."""
+        count = len(state.directions)
+        check_count(responses, 2 * count)
+        values = state.problem.objective.values(self.ask(state), responses)
+        sensitivity = Sensitivity(  # of the scalar "response" φ(x, y(x))
+            at=state.x,
+            radius=state.delta,
+            directions=state.directions,
+            differences=(values[:count] - values[count:])[:, None],
+        )
+        return move_on(self, state, Hypergradient(state.x, sensitivity.pull_back(np.ones(1))), queries=2 * count)

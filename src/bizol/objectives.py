@@ -1,0 +1,77 @@
+"""Ready objectives, each with its exact partial gradients."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bizol.arrays import Point, Points, Response
+from bizol.problem import Objective
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Tracking:
+    """The tracking objective of Section V: control effort, tracking error and payments.
+
+        φ(x, y) = μ/2 ‖x − x_ref‖² + κ/2 ‖H y − y_ref‖² + β xᵀ C y
+
+    The methods take one pair, x (n,) and y (m,), or k pairs at once, x (k, n) and y (k, m).
+
+    Args:
+        effort: μ.
+        tracking: κ.
+        payment: β.
+        x_ref: the nominal signal, (n,).
+        y_ref: the wanted output, (p,).
+        output: H, (p, m).
+        coupling: C, (n, m).
+
+    Example:
+        >>> phi = Tracking(effort=2, tracking=2, payment=1, x_ref=np.zeros(1), y_ref=np.ones(1),
+        ...                output=np.eye(1), coupling=np.eye(1))
+        >>> x, y = np.array([3.0]), np.array([2.0])
+        >>> float(phi.value(x, y)), phi.grad_x(x, y), phi.grad_y(x, y)
+        (16.0, array([8.]), array([5.]))
+
+    """
+
+    effort: float
+    tracking: float
+    payment: float
+    x_ref: Point
+    y_ref: Point
+    output: Points
+    coupling: Points
+
+    def __post_init__(self) -> None:
+        n, p = np.shape(self.x_ref), np.shape(self.y_ref)
+        m = np.shape(self.output)[1:]
+        for name, wanted in {"x_ref": n[:1], "y_ref": p[:1], "output": p + m, "coupling": n + m}.items():
+            if np.shape(getattr(self, name)) != wanted:
+                raise ValueError(
+                    f"Tracking({name}=...) must have shape {wanted}, as x_ref (n,), y_ref (p,) and output (p, m) "
+                    f"have it, got {np.shape(getattr(self, name))}."
+                )
+
+    def value(self, x: Point, y: Response) -> NDArray[np.float64]:
+        """Return φ(x, y)."""
+        effort, error = x - self.x_ref, y @ self.output.T - self.y_ref
+        costs = self.effort / 2 * np.vecdot(effort, effort) + self.tracking / 2 * np.vecdot(error, error)
+        return costs + self.payment * np.vecdot(x, y @ self.coupling.T)
+
+    def grad_x(self, x: Point, y: Response) -> Point:
+        """Return ∇₁φ = μ (x − x_ref) + β C y."""
+        return self.effort * (x - self.x_ref) + self.payment * (y @ self.coupling.T)
+
+    def grad_y(self, x: Point, y: Response) -> Response:
+        """Return ∇₂φ = κ Hᵀ(H y − y_ref) + β Cᵀx."""
+        error = y @ self.output.T - self.y_ref
+        return self.tracking * (error @ self.output) + self.payment * (x @ self.coupling)
+
+    def objective(self) -> Objective:
+        """Return it as the objective of a problem."""
+        return Objective(self.value, self.grad_x, self.grad_y)

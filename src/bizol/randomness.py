@@ -1,0 +1,34 @@
+"""Randomness is a function of (seed, key): no generator is ever carried from one step to the next.
+
+So asking twice gives the same points, results do not depend on who computes them in which order, and a run that
+stopped is resumed by replaying it.
+"""
+
+from __future__ import annotations
+
+import secrets
+from numbers import Integral
+
+from numpy.random import PCG64, Generator, SeedSequence
+
+OUTPUT = (0, 1)  # the key of the draw of x_R; one number longer than an iteration's key (k,)
+
+
+def as_seed(seed: int | None) -> int:
+    """Return the seed given, or 128 fresh bits when there is none (a run reports the seed it used)."""
+    if seed is None:
+        return secrets.randbits(128)
+    if not isinstance(seed, Integral) or isinstance(seed, bool) or seed < 0:
+        raise ValueError(f"seed must be a non-negative integer or None, got {seed!r}.")
+    return int(seed)
+
+
+def generator(seed: int, *key: int) -> Generator:
+    """Return the generator of `(seed, key)`; distinct pairs give independent streams.
+
+    Example:
+        >>> bool(generator(1, 7).random() == generator(1, 7).random())
+        True
+
+    """
+    return Generator(PCG64(SeedSequence(seed, spawn_key=key)))

@@ -1,0 +1,1 @@
+"""The paper's experiments: instances and, for now, a short demonstration."""
