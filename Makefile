@@ -25,7 +25,7 @@ lint: $(DEV_READY)
 	$(BIN)/ruff format --check .
 
 typecheck: $(DEV_READY)
-	$(BIN)/mypy
+	$(BIN)/mypy --strict
 
 pytest: $(DEV_READY)
 	$(BIN)/pytest --cov --cov-report=term-missing:skip-covered

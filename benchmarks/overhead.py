@@ -1,13 +1,13 @@
 """What the library costs on top of the arithmetic: time against a hand-written loop, scaling, memory, import.
 
-    make bench
+make bench
 """
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
-import threading
 from collections.abc import Callable
 from statistics import median
 from time import perf_counter
@@ -148,7 +148,7 @@ def import_time(console: Console) -> None:
 def main() -> None:
     """Print all figures; fail when the overhead exceeds what is promised."""
     console = Console(width=120)
-    console.print(f"NumPy {np.__version__}, {threading.active_count()} thread, medians of interleaved runs")
+    console.print(f"NumPy {np.__version__}, {os.cpu_count()} cores, medians of interleaved runs")
     ratio = overhead(console)
     scaling(console)
     memory(console)

@@ -1,7 +1,7 @@
 """The arrays that flow through the house, and the door at which given values become them.
 
-Decisions are NumPy, always. Responses stay in the library they were made in (NumPy, JAX, CuPy, ...): the house subtracts
-them and multiplies them with `d_y`, in array-API operations, and never converts them.
+Decisions are NumPy, always. Responses stay in the library they were made in (NumPy, JAX, CuPy, PyTorch, ...): the
+house subtracts them and multiplies them with `d_y`, in array-API operations, and never converts them.
 """
 
 from __future__ import annotations

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from bizol.arrays import Point, Points, Response, as_positive, as_vector, namespace
+from bizol.arrays import Points, Response, as_positive, as_vector, namespace
 from bizol.evaluation import Evaluator
 from bizol.problem import Anchor, Problem
 from bizol.randomness import generator
@@ -45,7 +46,7 @@ class ProblemCheck:
 
 
 def check_problem(
-    problem: Problem, x: Point | None, *, delta: float | None, noise: float, seed: int
+    problem: Problem, x: ArrayLike | None, *, delta: float | None, noise: float, seed: int
 ) -> ProblemCheck:
     """Carry out `Problem.check`, which documents it."""
     feasible_set = problem.feasible_set
@@ -55,8 +56,8 @@ def check_problem(
     rng = generator(seed)
     there = feasible_set.minimize_linear(rng.standard_normal(here.size))
     evaluator = Evaluator(problem)
-    response, _ = evaluator.evaluate(np.stack([here, (here + there) / 2]))
-    again = evaluator.evaluate(here[None])[0]
+    response = evaluator.evaluate(np.stack([here, (here + there) / 2]))[0, ...]
+    again = evaluator.evaluate(here[None])[0, ...]
     repeatability = _difference(response, again, noise)
     if delta is not None:
         away = there - here

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import sqrt
 from typing import Protocol, final, runtime_checkable
 
 import numpy as np
@@ -16,7 +17,7 @@ class Directions(Protocol):
     """A way to draw unit directions; each one, taken alone, satisfies E[n w wᵀ] = I."""
 
     def draw(self, rng: Generator, batches: int, count: int, dimension: int) -> Batches:
-        """Return `batches` independent batches of `count` unit vectors of R^dimension, as (batches, count, dimension)."""
+        """Return independent batches of `count` unit vectors each, as (batches, count, dimension)."""
         ...
 
 
@@ -68,8 +69,8 @@ class OrthonormalBlocks:
 class Coordinates:
     """Coordinate axes, without repetition within each block of n: classical finite differences in random order.
 
-    Exact on an affine response when B is a multiple of n. On other responses the estimate averages differences along the
-    axes, not the Jacobian of y_δ.
+    Exact on an affine response when B is a multiple of n. On other responses the estimate averages differences along
+    the axes, not the Jacobian of y_δ.
 
     Example:
         >>> Coordinates().draw(np.random.default_rng(0), batches=1, count=2, dimension=2)
@@ -93,8 +94,8 @@ class Coordinates:
 class Rademacher:
     """Independent random corners of the cube, scaled to unit length: all entries ±1/√n.
 
-    Each direction moves every coordinate by the same amount, as in SPSA. On a response that bends, the estimate averages
-    over these corners, not over the sphere.
+    Each direction moves every coordinate by the same amount, as in SPSA. On a response that bends, the estimate
+    averages over these corners, not over the sphere.
 
     Example:
         >>> Rademacher().draw(np.random.default_rng(0), batches=1, count=1, dimension=4)
@@ -104,8 +105,8 @@ class Rademacher:
 
     def draw(self, rng: Generator, batches: int, count: int, dimension: int) -> Batches:
         """Flip a fair coin for every entry."""
-        signs = 2.0 * rng.integers(2, size=(batches, count, dimension)) - 1.0
-        return signs / np.sqrt(dimension)
+        size = 1 / sqrt(dimension)
+        return np.where(rng.integers(2, size=(batches, count, dimension)) == 1, size, -size)
 
 
 def _orthonormal_rows(rng: Generator, batches: int, count: int, dimension: int) -> Batches:

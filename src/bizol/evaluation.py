@@ -93,7 +93,7 @@ class Evaluator:
                 f"return a one-dimensional array, also when m is 1."
             )
         self._check_shape(tuple(response.shape), query)
-        if _not_finite(response[None]):
+        if _not_finite(response[None, ...]):
             raise EvaluationError(f"The response to query {query} is not finite.")
         if query == 0:
             self._problem.objective.anchor(point, response)  # a misshapen gradient shows before a second query
@@ -114,6 +114,8 @@ class Evaluator:
 
 def _as_array(response: Any) -> Any:
     """Leave the arrays of other libraries as they are; everything else becomes float64."""
+    if response is None:
+        raise TypeError("it returned None, not a response")
     if isinstance(response, np.ndarray) or not hasattr(response, "shape"):
         return np.asarray(response, dtype=np.float64)
     return response
@@ -125,7 +127,7 @@ def _not_finite(responses: Responses) -> list[int]:
         return []  # a sum of squares is finite only if every entry is: one pass, no copy
     xp = namespace(responses)
     finite = xp.isfinite(responses)
-    return [row for row in range(responses.shape[0]) if not xp.all(finite[row])]
+    return [row for row in range(responses.shape[0]) if not xp.all(finite[row, ...])]
 
 
 def _failure(which: str, error: Exception) -> EvaluationError:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import final
+from typing import Any, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bizol.arrays import Point, Points, Response
 from bizol.problem import Objective
@@ -57,7 +56,7 @@ class Tracking:
                     f"have it, got {np.shape(getattr(self, name))}."
                 )
 
-    def value(self, x: Point, y: Response) -> NDArray[np.float64]:
+    def value(self, x: Point, y: Response) -> Any:
         """Return φ(x, y)."""
         effort, error = x - self.x_ref, y @ self.output.T - self.y_ref
         costs = self.effort / 2 * np.vecdot(effort, effort) + self.tracking / 2 * np.vecdot(error, error)
@@ -65,13 +64,14 @@ class Tracking:
 
     def grad_x(self, x: Point, y: Response) -> Point:
         """Return ∇₁φ = μ (x − x_ref) + β C y."""
-        return self.effort * (x - self.x_ref) + self.payment * (y @ self.coupling.T)
+        gradient: Point = self.effort * (x - self.x_ref) + self.payment * (y @ self.coupling.T)
+        return gradient
 
     def grad_y(self, x: Point, y: Response) -> Response:
         """Return ∇₂φ = κ Hᵀ(H y − y_ref) + β Cᵀx."""
         error = y @ self.output.T - self.y_ref
         return self.tracking * (error @ self.output) + self.payment * (x @ self.coupling)
 
-    def objective(self) -> Objective:
-        """Return it as the objective of a problem."""
-        return Objective(self.value, self.grad_x, self.grad_y)
+    def objective(self, *, vectorized: bool = False) -> Objective:
+        """Return it as the objective of a problem; vectorized pays when many pairs are evaluated at once."""
+        return Objective(self.value, self.grad_x, self.grad_y, vectorized=vectorized)

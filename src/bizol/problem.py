@@ -8,14 +8,14 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from bizol.arrays import Point, Points, Response, Responses
 from bizol.feasible_sets import FeasibleSet
 
 if TYPE_CHECKING:
     from bizol.checks import ProblemCheck
-    from bizol.solve import Solution
+    from bizol.solution import Solution
 
 
 class EvaluationError(ValueError):
@@ -104,8 +104,8 @@ class Objective:
     def values(self, points: Points, responses: Responses) -> NDArray[np.float64]:
         """Evaluate φ at q observed pairs, (q, n) and (q, m)."""
         if not self.vectorized:
-            pairs = zip(points, responses, strict=True)
-            return np.array([_as_number(self._call("value", x, y), x) for x, y in pairs])
+            calls = ((x, self._call("value", x, responses[row, ...])) for row, x in enumerate(points))
+            return np.array([_as_number(value, x) for x, value in calls])
         try:
             values = np.asarray(self.value(points, responses), dtype=np.float64)
         except Exception as error:
@@ -121,7 +121,7 @@ class Objective:
         try:
             if not self.vectorized:
                 return function(x, y)
-            rows = function(x[None], y[None])
+            rows = function(x[None], y[None, ...])
         except Exception as error:
             raise _failure(name, error) from error
         if np.ndim(rows) == 0 or len(rows) != 1:
@@ -179,7 +179,7 @@ class Problem:
             )
 
     def check(
-        self, x: Point | None = None, *, delta: float | None = None, noise: float = 0.0, seed: int = 0
+        self, x: ArrayLike | None = None, *, delta: float | None = None, noise: float = 0.0, seed: int = 0
     ) -> ProblemCheck:
         """Verify the problem with three queries, before a budget is spent.
 
@@ -188,7 +188,7 @@ class Problem:
 
         Args:
             x: where to look; the center of the set by default.
-            delta: when given, also ask a little outside of X, at this distance, as methods with this δ will (one query).
+            delta: when given, also ask a little outside of X, at this distance, as methods with this δ do (one query).
             noise: the largest difference between two answers to the same question that is accepted, relative to the
                 largest entry of the response.
             seed: which second point and, in high dimension, which coordinates are looked at.
@@ -219,6 +219,4 @@ def _as_number(value: Any, x: Point) -> float:
 
 
 def _misshaped(name: str, what: str, expected: tuple[int, ...], got: tuple[int, ...]) -> EvaluationError:
-    return EvaluationError(
-        f"Objective({name}=...) must return shape {tuple(expected)}, {what}, got {tuple(got)}."
-    )
+    return EvaluationError(f"Objective({name}=...) must return shape {tuple(expected)}, {what}, got {tuple(got)}.")

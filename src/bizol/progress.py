@@ -8,9 +8,7 @@ from math import isnan
 
 
 @contextmanager
-def query_bar(
-    total: int, *, lowest: Callable[[], float], enabled: bool
-) -> Iterator[Callable[[int], None] | None]:
+def query_bar(total: int, *, lowest: Callable[[], float], enabled: bool) -> Iterator[Callable[[int], None] | None]:
     """Yield a function that takes the number of queries just answered and moves the bar; None when there is no bar.
 
     It is drawn on standard error, and only when that is a terminal. `lowest` tells the best value so far.
@@ -25,7 +23,13 @@ def query_bar(
     if not console.is_terminal:
         yield None
         return
-    columns = BarColumn(), MofNCompleteColumn(), TextColumn("queries"), TimeRemainingColumn(), TextColumn("{task.description}")
+    columns = (
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("queries"),
+        TimeRemainingColumn(),
+        TextColumn("{task.description}"),
+    )
     with Progress(*columns, console=console) as progress:
         task = progress.add_task("", total=total)
 

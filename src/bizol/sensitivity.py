@@ -30,7 +30,8 @@ class Sensitivity:
         """Return Ĵᵀd = (n / 2δB) Wᵀ(Δ d)."""
         count, dimension = self.directions.shape
         slopes = np.asarray(self.differences @ covector)  # (B,)
-        return (dimension / (2 * self.radius * count)) * (slopes @ self.directions)
+        pulled: Point = (dimension / (2 * self.radius * count)) * (slopes @ self.directions)
+        return pulled
 
     def dense(self) -> Responses:
         """Return Ĵ itself, (m, n), for small problems and for tests."""

@@ -35,7 +35,7 @@ class Iterate:
 
     iteration: int
     x: Point
-    y: Response | None = None
+    y: Response = None  # where it was not asked for
     value: float = nan
 
     @property
@@ -122,8 +122,8 @@ class Solution:
         return self.best.x
 
     @property
-    def y(self) -> Response | None:
-        """The response to it."""
+    def y(self) -> Response:
+        """The response to it; None where it was not observed."""
         return self.best.y
 
     @property
@@ -143,7 +143,7 @@ class Solution:
         with np.printoptions(precision=4, threshold=8, edgeitems=3):
             lines = {
                 "status": self.message,
-                "value": f"{_number(self.value)}   (first observed {_number(first)}, iteration {self.best.iteration} is best)",
+                "value": f"{_number(self.value)}   (iteration {self.best.iteration}; the first was {_number(first)})",
                 "x": f"{self.x}",
                 "y": "not observed" if self.y is None else f"{self.y}",
                 "last": _number(self.last.value),
@@ -214,10 +214,15 @@ class Recorder:
         return Iterate(iteration=len(self._rows) - 1, x=move.at, y=move.response, value=move.value)
 
     def _history(self) -> History:
-        columns = zip(*self._rows, strict=True) if self._rows else [()] * len(fields(History))
-        kinds = (np.int64, np.int64, np.float64, np.float64, np.float64, np.float64)
-        arrays = [np.array(column, dtype=kind) for column, kind in zip(columns, kinds, strict=True)]
-        return History(**{column.name: array for column, array in zip(fields(History), arrays, strict=True)})
+        iteration, queries, value, gap_estimate, step, delta = np.array(self._rows, dtype=np.float64).reshape(-1, 6).T
+        return History(
+            iteration=iteration.astype(np.int64),
+            queries=queries.astype(np.int64),
+            value=value,
+            gap_estimate=gap_estimate,
+            step=step,
+            delta=delta,
+        )
 
 
 def _number(value: float) -> str:

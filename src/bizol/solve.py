@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from bizol.arrays import Point, as_size
+from numpy.typing import ArrayLike
+
+from bizol.arrays import as_size
 from bizol.evaluation import Evaluator
 from bizol.methods import Method
 from bizol.methods.default import default_method
@@ -16,7 +18,9 @@ from bizol.randomness import OUTPUT, generator
 from bizol.solution import Recorder, Solution, Status
 
 
-def iterate(problem: Problem, method: Method[S], x0: Point | None = None, *, seed: int | None = None) -> Iterator[S]:
+def iterate(
+    problem: Problem, method: Method[S], x0: ArrayLike | None = None, *, seed: int | None = None
+) -> Iterator[S]:
     """Yield the states of a run, without end; the first is at x0 and costs nothing.
 
     The caller decides when to stop, and there is no budget but the caller's.
@@ -39,7 +43,7 @@ def iterate(problem: Problem, method: Method[S], x0: Point | None = None, *, see
 
 def minimize(
     problem: Problem,
-    x0: Point | None = None,
+    x0: ArrayLike | None = None,
     *,
     budget: int,
     method: Method[Any] | None = None,
@@ -85,17 +89,17 @@ def minimize(
     """
     _check_arguments(problem, budget, stop)
     method = default_method(problem, int(budget)) if method is None else method
-    state = method.start(problem, x0, seed=seed)
-    if budget < (needed := len(method.ask(state))):
+    start = state = method.start(problem, x0, seed=seed)
+    if budget < (needed := len(method.ask(start))):
         raise ValueError(
             f"minimize(budget=...) must cover one iteration of {method!r}, {needed} queries, got {budget}."
         )
-    recorder = Recorder(state.x, generator(state.seed, *OUTPUT))
+    recorder = Recorder(start.x, generator(start.seed, *OUTPUT))
     stopped, failure = False, None
     with query_bar(int(budget), lowest=recorder.lowest, enabled=progress) as answered:
         evaluator = Evaluator(problem, budget=int(budget), answered=answered)
         try:
-            for state in _advance(method, state, evaluator):
+            for state in _advance(method, start, evaluator):
                 if state.move is not None:
                     recorder.moved(state.move, to=state.x, queries=evaluator.queries)
                 if stop is not None and stop(state):
@@ -104,7 +108,7 @@ def minimize(
             if not stopped and evaluator.affords(1):
                 response = evaluator.evaluate(state.x[None])
                 value = float(problem.objective.values(state.x[None], response)[0])
-                recorder.closed(response[0], value, queries=evaluator.queries)
+                recorder.closed(response[0, ...], value, queries=evaluator.queries)
         except (KeyboardInterrupt, EvaluationError) as error:
             failure = error
     status = _status(stopped=stopped, failure=failure)
@@ -112,7 +116,7 @@ def minimize(
         queries=evaluator.queries,
         status=status,
         message=f"{status.value} {failure or ''}".strip(),
-        seed=state.seed,
+        seed=start.seed,
         method=method,
     )
     if isinstance(failure, EvaluationError):

@@ -42,7 +42,9 @@ def check_feasible_set(feasible_set: FeasibleSet, *, trials: int = 50, seed: int
     vertices = np.array([_vertex(feasible_set, cost) for cost in costs])
     _check_optimality(costs, vertices, center)
     spread = float(np.linalg.norm(vertices[:, None] - vertices[None], axis=2).max())
-    _law(spread <= diameter * (1 + 1e-9) + 1e-300, f"no two points are {spread:g} apart, as the diameter is {diameter:g}")
+    _law(
+        spread <= diameter * (1 + 1e-9) + 1e-300, f"no two points are {spread:g} apart, as the diameter is {diameter:g}"
+    )
     _check_point(feasible_set, vertices.mean(axis=0), "the mean of its vertices (is it convex?)")
     outside = vertices[0] + (diameter + 1.0) * _unit(rng.standard_normal(n))
     _law(not feasible_set.contains(outside), f"a point farther away than its diameter is not contained: {outside}")
@@ -72,8 +74,8 @@ def check_method(method: Method[S], problem: Problem, *, iterations: int = 5, se
         _law(np.array_equal(queries, method.ask(state)), "asking twice gives the same queries")
         responses, before = evaluator.evaluate(queries), state.x.copy()
         after, twin = method.tell(state, responses), method.tell(state, responses)
-        _law(np.array_equal(after.x, twin.x), "telling twice gives the same next state")
         _law(np.array_equal(before, state.x), "telling leaves the state it was given alone")
+        _law(np.array_equal(after.x, twin.x), "telling twice gives the same next state")
         _law(after.iteration == state.iteration + 1, "telling goes one iteration on")
         move = after.move
         _law(move is not None and np.array_equal(move.at, before), "the move is reported at the decision it left")
@@ -108,7 +110,10 @@ def _check_projection(feasible_set: FeasibleSet, nearest: Point, point: Point, v
     # The projection p of q is the point with ⟨q − p, z − p⟩ ≤ 0 for every z of the set.
     excess = float(((point - nearest) @ (vertices - nearest).T).max())
     size = float(np.linalg.norm(point - nearest)) * feasible_set.diameter
-    _law(excess <= 1e-7 * size + 1e-12 * feasible_set.diameter**2, f"no point is nearer to {point} than project says, {nearest}")
+    _law(
+        excess <= 1e-7 * size + 1e-12 * feasible_set.diameter**2,
+        f"no point is nearer to {point} than project says, {nearest}",
+    )
 
 
 def _check_point(feasible_set: FeasibleSet, point: Point, what: str) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, final
+from typing import Any, TypeAlias, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bizol.arrays import Point, Points
+
+Mask: TypeAlias = NDArray[np.bool_]
 
 
 @final
@@ -40,9 +43,7 @@ class LinearProgram:
         self._birth = self._solver.getBasis()
 
     @classmethod
-    def over(
-        cls, A_ub: Points, b_ub: Point, A_eq: Points, b_eq: Point, lower: Point, upper: Point
-    ) -> LinearProgram:
+    def over(cls, A_ub: Points, b_ub: Point, A_eq: Points, b_eq: Point, lower: Point, upper: Point) -> LinearProgram:
         """Return the program over {x : A_ub x ≤ b_ub, A_eq x = b_eq, lower ≤ x ≤ upper}."""
         return cls(
             np.concatenate([A_ub, A_eq]),
@@ -58,6 +59,7 @@ class LinearProgram:
         self._solver.changeColsCost(cost.size, self._columns, cost / largest if largest > 0 else cost)
         self._run()
         if not self._is_unique():
+            self._solver.clearSolver()
             self._solver.setBasis(self._birth)
             self._run()
         return self._vertex()
@@ -68,11 +70,13 @@ class LinearProgram:
         if status == self._statuses.kInfeasible:
             raise ValueError("Polytope(...) is empty: no point satisfies all of its constraints.")
         if status in (self._statuses.kUnbounded, self._statuses.kUnboundedOrInfeasible):
-            raise ValueError("Polytope(...) must be bounded: it has no end in some direction; add lower or upper bounds.")
+            raise ValueError(
+                "Polytope(...) must be bounded: it has no end in some direction; add lower or upper bounds."
+            )
         if status != self._statuses.kOptimal:
             raise RuntimeError(f"HiGHS ended with {self._solver.modelStatusToString(status)}.")
 
-    def _basis(self) -> tuple[Point, Point, Point, Point]:
+    def _basis(self) -> tuple[Mask, Mask, Point, Point]:
         """Return which columns and rows are basic, and the solver's values of both."""
         _, basic = self._solver.getBasicVariables()
         members = np.asarray(basic)
@@ -87,7 +91,13 @@ class LinearProgram:
         """Whether no other basis is optimal: nothing basic at a bound, nothing else free of charge."""
         columns, rows, x, activity = self._basis()
         solution = self._solver.getSolution()
-        prices = np.concatenate([np.array(solution.col_dual)[~columns], np.array(solution.row_dual)[~rows]])
+        movable = self._upper > self._lower, self._row_upper > self._row_lower
+        prices = np.concatenate(
+            [
+                np.array(solution.col_dual)[~columns & movable[0]],
+                np.array(solution.row_dual)[~rows & movable[1]],
+            ]
+        )
         values = np.concatenate([x[columns], activity[rows]])
         lower = np.concatenate([self._lower[columns], self._row_lower[rows]])
         upper = np.concatenate([self._upper[columns], self._row_upper[rows]])

@@ -71,7 +71,8 @@ class NuclearNormBall:
         u, values, vt = np.linalg.svd(point.reshape(self.shape), full_matrices=False)
         if values.sum() <= self.radius:
             return point.copy()
-        return ((u * fill_to_level(values, np.full_like(values, self.radius), self.radius)) @ vt).ravel()
+        shrunk: Points = (u * fill_to_level(values, np.full_like(values, self.radius), self.radius)) @ vt
+        return shrunk.ravel()
 
 
 @final
@@ -123,7 +124,8 @@ class Spectraplex:
     def project(self, point: Point) -> Point:
         """Project the eigenvalues onto the simplex."""
         values, vectors = np.linalg.eigh(self._symmetric(point))
-        return ((vectors * fill_to_level(values, np.full_like(values, self.total), self.total)) @ vectors.T).ravel()
+        nearest: Points = (vectors * fill_to_level(values, np.full_like(values, self.total), self.total)) @ vectors.T
+        return nearest.ravel()
 
     def _symmetric(self, flat: Point) -> Points:
         matrix = flat.reshape(self.side, self.side)

@@ -135,7 +135,7 @@ class LpBall:
     @property
     def diameter(self) -> float:
         """Euclidean diameter: between opposite axis points for p ≤ 2, between opposite corners beyond."""
-        return 2 * self.radius * self.dimension ** max(0.0, 0.5 - 1 / self.p)
+        return 2 * self.radius * float(self.dimension ** max(0.0, 0.5 - 1 / self.p))
 
     def minimize_linear(self, cost: Point) -> Point:
         """Go to the point where Hölder's inequality is an equality: |zᵢ| ∝ |costᵢ|^(1/(p−1))."""
@@ -217,7 +217,7 @@ class Ellipsoid:
         if excess(0.0) <= 0:
             return point.copy()
         bracket = float(self._lengths[-1] * np.linalg.norm(local))  # there the sum is at most 1
-        multiplier = brentq(excess, 0.0, bracket, xtol=1e-16 * float(squares[0]), rtol=1e-14)
+        multiplier = float(brentq(excess, 0.0, bracket, xtol=1e-16 * float(squares[0]), rtol=1e-14))
         return self.center + self._axes @ (local * squares / (squares + multiplier))
 
 
@@ -232,5 +232,5 @@ def _normalized(cost: Point) -> Point:
     largest = np.abs(cost).max()
     if largest == 0:
         return np.zeros_like(cost)
-    scaled = cost / largest  # first to size one: squares neither overflow nor vanish
-    return scaled / np.linalg.norm(scaled)
+    scaled: Point = cost / largest  # first to size one: squares neither overflow nor vanish
+    return scaled / float(np.linalg.norm(scaled))

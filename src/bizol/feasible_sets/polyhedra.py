@@ -93,16 +93,16 @@ class ConvexHull:
     @property
     def dimension(self) -> int:
         """The number of columns."""
-        return self.points.shape[1]
+        return int(self.points.shape[1])
 
     @property
     def center(self) -> Point:
         """The mean of the points."""
-        return self.points.mean(axis=0)
+        return np.asarray(self.points.mean(axis=0))
 
     def minimize_linear(self, cost: Point) -> Point:
         """Return the cheapest of the points."""
-        return self.points[np.argmin(self.points @ cost)].copy()  # ties go to the first
+        return np.array(self.points[np.argmin(self.points @ cost)])  # ties go to the first
 
     def contains(self, point: Point, tolerance: float = 1e-9) -> bool:
         """Find the convex weights that come nearest to the point in the largest coordinate, by a linear program."""
@@ -209,16 +209,14 @@ class Polytope:
 def _dimension(A_ub: ArrayLike | None, A_eq: ArrayLike | None, *bounds: ArrayLike | None) -> int:
     for matrix in (A_ub, A_eq):
         if matrix is not None and np.ndim(matrix) == 2:
-            return np.shape(matrix)[1]
+            return int(np.shape(matrix)[1])
     for bound in bounds:
         if bound is not None and np.ndim(bound) == 1:
-            return np.shape(bound)[0]
+            return int(np.shape(bound)[0])
     raise ValueError("Polytope(...) needs a matrix A_ub or A_eq, or a vector of bounds, to know its dimension.")
 
 
-def _as_system(
-    matrix: ArrayLike | None, bound: ArrayLike | None, suffix: str, dimension: int
-) -> tuple[Points, Point]:
+def _as_system(matrix: ArrayLike | None, bound: ArrayLike | None, suffix: str, dimension: int) -> tuple[Points, Point]:
     if (matrix is None) != (bound is None):
         raise ValueError(f"Polytope(A_{suffix}=..., b_{suffix}=...) must be given together.")
     if matrix is None or bound is None or np.size(bound) == 0:
@@ -256,9 +254,7 @@ def _bounding_box(program: LinearProgram, lower: Point, upper: Point) -> tuple[P
     return box
 
 
-def _chebyshev_center(
-    A_ub: Points, b_ub: Point, A_eq: Points, b_eq: Point, lower: Point, upper: Point
-) -> Point:
+def _chebyshev_center(A_ub: Points, b_ub: Point, A_eq: Points, b_eq: Point, lower: Point, upper: Point) -> Point:
     """Return the center of the largest ball that keeps all inequalities and bounds, on the plane of the equalities."""
     identity = np.eye(lower.size)
     below, above = np.isfinite(lower), np.isfinite(upper)

@@ -89,13 +89,13 @@ class CappedSimplex:
 
     @property
     def diameter(self) -> float:
-        """An upper bound, attained for equal caps: between two points no more than 2·min(total, Σu − total) can move."""
+        """An upper bound, attained for equal caps: no more than 2·min(total, Σu − total) moves between two points."""
         return _largest_move(self.upper, 2 * min(self.total, float(self.upper.sum()) - self.total))
 
     @property
     def center(self) -> Point:
         """Shares in proportion to the caps."""
-        return self.upper * (self.total / self.upper.sum())
+        return self.upper * (self.total / float(self.upper.sum()))
 
     def minimize_linear(self, cost: Point) -> Point:
         """Fill the cheapest coordinates to their caps until the total is placed."""
@@ -143,7 +143,7 @@ class BudgetSet:
     @property
     def center(self) -> Point:
         """Half of what the caps and the budget allow, in proportion to the caps."""
-        return self.upper * (min(1.0, self.total / self.upper.sum()) / 2)
+        return self.upper * (min(1.0, self.total / float(self.upper.sum())) / 2)
 
     def minimize_linear(self, cost: Point) -> Point:
         """Spend on what pays, best first, and nothing on the rest."""
@@ -172,7 +172,7 @@ def fill_to_level(point: Point, upper: Point, total: float) -> Point:
     levels, moving = levels[order], np.cumsum(change[order])  # entries that move just below each level
     sums = np.concatenate([[0.0], np.cumsum(moving[:-1] * -np.diff(levels))])  # the sum at each level
     last = int(np.searchsorted(sums, total, side="left")) - 1  # total lies between level `last` and the next
-    level = levels[last] - (total - sums[last]) / moving[last] if moving[last] > 0 else levels[last]
+    level = float(levels[last] - (total - sums[last]) / moving[last] if moving[last] > 0 else levels[last])
     return np.clip(point - level, 0.0, upper)
 
 

@@ -49,6 +49,7 @@ class BoxProjection:
             raise ValueError(f"BoxProjection(lower=..., upper=...) leaves agent {index} no choice at all.")
 
     def __call__(self, x: Point) -> Point:
+        """Return y(x)."""
         return np.clip(x @ self.matrix.T + self.offset, self.lower, self.upper)
 
     def discomfort(self, x: Point, y: Point) -> NDArray[np.float64]:
@@ -84,8 +85,9 @@ class BallProjection:
         object.__setattr__(self, "radius", as_positive(radius, "BallProjection(radius=...)"))
 
     def __call__(self, x: Point) -> Point:
-        wish = x @ self.matrix.T + self.offset
-        size = np.sqrt(np.vecdot(wish, wish))[..., None]
+        """Return y(x)."""
+        wish: Point = x @ self.matrix.T + self.offset
+        size: Point = np.sqrt(np.vecdot(wish, wish))[..., None]
         return wish * (self.radius / np.maximum(size, self.radius))
 
     def discomfort(self, x: Point, y: Point) -> NDArray[np.float64]:
@@ -95,4 +97,5 @@ class BallProjection:
 
 def _discomfort(matrix: Points, offset: Point, x: Point, y: Point) -> NDArray[np.float64]:
     away = y - offset
-    return np.vecdot(away, away) / 2 - np.vecdot(x @ matrix.T, y)
+    discomfort: Point = np.vecdot(away, away) / 2 - np.vecdot(x @ matrix.T, y)
+    return discomfort

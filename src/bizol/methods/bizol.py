@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from bizol.arrays import Point, Points, Responses
+from bizol.arrays import Points, Responses
 from bizol.directions import Directions, Sphere
 from bizol.methods.schedules import Schedule
-from bizol.methods.two_point import State, check_count, check_parameters, move_on, start_at
+from bizol.methods.two_point import State, check_parameters, matched, move_on, start_at
 from bizol.problem import Problem
 from bizol.sensitivity import Sensitivity, anchored
 
@@ -51,7 +52,7 @@ class BiZOL:
     def __post_init__(self) -> None:
         check_parameters(self)
 
-    def start(self, problem: Problem, x0: Point | None = None, *, seed: int | None = None) -> State:
+    def start(self, problem: Problem, x0: ArrayLike | None = None, *, seed: int | None = None) -> State:
         """Return the state at x0, or at the center of the set."""
         return start_at(self, problem, x0, seed)
 
@@ -63,13 +64,13 @@ class BiZOL:
     def tell(self, state: State, responses: Responses) -> State:
         """Move toward the vertex that witnesses the gap at the current decision."""
         count = len(state.directions)
-        check_count(responses, 2 * count + 1)
-        anchor = state.problem.objective.anchor(state.x, responses[0])
+        rows = matched(responses, 2 * count + 1)
+        anchor = state.problem.objective.anchor(state.x, rows[0, ...])
         sensitivity = Sensitivity(
             at=state.x,
             radius=state.delta,
             directions=state.directions,
-            differences=responses[1 : count + 1] - responses[count + 1 :],
+            differences=rows[1 : count + 1, ...] - rows[count + 1 :, ...],
         )
         return move_on(
             self,

@@ -13,11 +13,11 @@ from bizol.problem import Problem
 def default_method(problem: Problem, budget: int) -> BiZOL:
     """Fit Bi-ZOL to the problem's size and the budget.
 
-    Orthonormal directions, as many as leave room for about thirty iterations and at most n; the step 2/(k + 2); and
-    a radius of 2 % of the set's typical width D/√n.
+    Orthonormal directions, as many as leave room for eight iterations and at most n; the step 2/(k + 2); and a radius
+    of 2 % of the set's typical width D/√n.
     """
     dimension = problem.feasible_set.dimension
-    affordable = (budget // 30 - 1) // 2
+    affordable = (budget // 8 - 1) // 2
     width = problem.feasible_set.diameter / sqrt(dimension)
     return BiZOL(
         delta=0.02 * width if width > 0 else 0.02,

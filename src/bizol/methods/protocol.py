@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol, TypeVar, final
 
+from numpy.typing import ArrayLike
+
 from bizol.arrays import Point, Points, Response, Responses
 from bizol.problem import Problem
 from bizol.sensitivity import Hypergradient
@@ -16,7 +18,7 @@ class Move:
     """What one iteration learned at x_k, and where it went from there."""
 
     at: Point  # x_k
-    response: Response | None  # y(x_k), or None where the method does not ask for it
+    response: Response  # y(x_k), or None where the method does not ask for it
     value: float  # φ(x_k, y(x_k)), NaN where it was not observed
     hypergradient: Hypergradient  # ĝ_k
     vertex: Point  # z_k
@@ -56,7 +58,7 @@ S = TypeVar("S", bound=StateLike)
 class Method(Protocol[S]):
     """Propose queries, take responses, move. The same state always gives the same queries and the same next state."""
 
-    def start(self, problem: Problem, x0: Point | None = None, *, seed: int | None = None) -> S:
+    def start(self, problem: Problem, x0: ArrayLike | None = None, *, seed: int | None = None) -> S:
         """Return the state at x0, or at the center of the set."""
         ...
 

@@ -34,6 +34,7 @@ class PowerLaw:
             raise ValueError(f"PowerLaw(exponent=...) must be a number, got {self.exponent!r}.")
 
     def __call__(self, iteration: int) -> float:
+        """Return the value at an iteration."""
         return float(self.scale / (iteration + self.shift) ** self.exponent)
 
 

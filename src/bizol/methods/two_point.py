@@ -7,6 +7,7 @@ from math import inf, isfinite
 from typing import Protocol, final
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from bizol.arrays import Batches, Point, Points, Response, Responses, as_vector, is_real
 from bizol.directions import Directions
@@ -62,7 +63,7 @@ def check_parameters(method: TwoPoint) -> None:
         )
 
 
-def start_at(method: TwoPoint, problem: Problem, x0: Point | None, seed: int | None) -> State:
+def start_at(method: TwoPoint, problem: Problem, x0: ArrayLike | None, seed: int | None) -> State:
     """Return the first state, at x0 or at the center of the feasible set."""
     feasible_set = problem.feasible_set
     if x0 is None:
@@ -94,7 +95,7 @@ def move_on(
     hypergradient: Hypergradient,
     *,
     queries: int,
-    response: Response | None = None,
+    response: Response = None,
     value: float = np.nan,
 ) -> State:
     """Step toward the vertex that witnesses the gap: x_{k+1} = x_k + γ (z_k − x_k), Algorithm 1, lines 9 and 10."""
@@ -135,10 +136,14 @@ def move_on(
     )
 
 
-def check_count(responses: Responses, asked: int) -> None:
-    """Refuse a batch of responses that does not match the queries."""
-    if len(responses) != asked:
-        raise ValueError(f"tell() needs one response per query: asked {asked}, got {len(responses)}.")
+def matched(responses: Responses, asked: int) -> Responses:
+    """Return the responses as an array, one row for each query that was asked."""
+    rows = responses if hasattr(responses, "shape") else np.asarray(responses, dtype=np.float64)
+    if len(rows.shape) != 2:
+        raise ValueError(f"tell() needs responses of shape ({asked}, m), got {tuple(rows.shape)}.")
+    if rows.shape[0] != asked:
+        raise ValueError(f"tell() needs one response per query: asked {asked}, got {rows.shape[0]}.")
+    return rows
 
 
 def _draw(method: TwoPoint, seed: int, iteration: int, dimension: int) -> Batches:
@@ -162,10 +167,11 @@ def _scheduled(method: TwoPoint, name: str, iteration: int) -> float:
 
 
 def _check(method: TwoPoint, name: str, value: float) -> None:
-    rule, holds = {
-        "delta": ("be positive and finite", lambda: 0 < value < inf),
-        "step": ("be in (0, 1], so that decisions stay feasible", lambda: 0 < value <= 1),
-        "batch": ("be at least 1", lambda: 1 <= value < inf),
+    rule = {
+        "delta": "be positive and finite",
+        "step": "be in (0, 1], so that decisions stay feasible",
+        "batch": "be at least 1",
     }[name]
-    if not is_real(value) or not holds():
+    keeps = is_real(value) and {"delta": 0 < value < inf, "step": 0 < value <= 1, "batch": 1 <= value < inf}[name]
+    if not keeps:
         raise ValueError(f"{type(method).__name__}({name}=...) must {rule}, got {value!r}.")

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from bizol.arrays import Point, Points, Responses
+from bizol.arrays import Points, Responses
 from bizol.directions import Directions, Sphere
 from bizol.methods.schedules import Schedule
-from bizol.methods.two_point import State, check_count, check_parameters, move_on, start_at
+from bizol.methods.two_point import State, check_parameters, matched, move_on, start_at
 from bizol.problem import Problem
 from bizol.sensitivity import Hypergradient, Sensitivity
 
@@ -48,7 +49,7 @@ class VZO:
     def __post_init__(self) -> None:
         check_parameters(self)
 
-    def start(self, problem: Problem, x0: Point | None = None, *, seed: int | None = None) -> State:
+    def start(self, problem: Problem, x0: ArrayLike | None = None, *, seed: int | None = None) -> State:
         """Return the state at x0, or at the center of the set."""
         return start_at(self, problem, x0, seed)
 
@@ -60,8 +61,7 @@ class VZO:
     def tell(self, state: State, responses: Responses) -> State:
         """Move toward the vertex that is best for the smoothed hyperobjective."""
         count = len(state.directions)
-        check_count(responses, 2 * count)
-        values = state.problem.objective.values(self.ask(state), responses)
+        values = state.problem.objective.values(self.ask(state), matched(responses, 2 * count))
         sensitivity = Sensitivity(  # of the scalar "response" φ(x, y(x))
             at=state.x,
             radius=state.delta,

@@ -1,0 +1,19 @@
+"""Incentives for agents with limited capacity: the paper's problem, with the paper's method and with the default."""
+
+import bizol
+from bizol.reproduction.instances import BOX, tracking_instance
+
+instance = tracking_instance(BOX)  # 20 incentives, 200 agents
+print(instance.problem.check(instance.start, delta=0.08), "\n")
+
+paper = bizol.minimize(
+    instance.problem,
+    instance.start,
+    method=bizol.BiZOL(delta=0.08, step=0.1, batch=10),
+    budget=2_000,
+    seed=0,
+)
+print("The method of the paper:", paper, sep="\n", end="\n\n")
+
+default = bizol.minimize(instance.problem, instance.start, budget=2_000, seed=0)
+print("The default:", default, sep="\n")

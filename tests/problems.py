@@ -1,0 +1,69 @@
+"""Small problems the tests share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import bizol
+from bizol.arrays import Batches, Point
+
+Array = NDArray[np.float64]
+
+
+def quadratic(target: float = 0.5) -> bizol.Objective:
+    """φ(x, y) = ½‖x‖² + ½‖y − target‖²."""
+    return bizol.Objective(
+        value=lambda x, y: (x @ x + (y - target) @ (y - target)) / 2,
+        grad_x=lambda x, y: x,
+        grad_y=lambda x, y: y - target,
+    )
+
+
+def saturated(n: int = 3, *, vectorized: bool = False, **changes: Any) -> bizol.Problem:
+    """A follower that does what it is told, up to its capacity; the arithmetic is the same row by row or at once."""
+    parts: dict[str, Any] = {
+        "objective": quadratic(),
+        "response": lambda x: np.clip(2 * x + 0.25, -1.0, 1.0),
+        "feasible_set": bizol.Box(-np.ones(n), np.ones(n)),
+        "vectorized": vectorized,
+    }
+    return bizol.Problem(**(parts | changes))
+
+
+def affine(jacobian: Array, offset: Array | None = None, **changes: Any) -> bizol.Problem:
+    """A follower that answers J x + b."""
+    m, n = jacobian.shape
+    shift = np.zeros(m) if offset is None else offset
+    parts: dict[str, Any] = {
+        "objective": quadratic(),
+        "response": lambda x: jacobian @ x + shift,
+        "feasible_set": bizol.Box(-np.ones(n), np.ones(n)),
+    }
+    return bizol.Problem(**(parts | changes))
+
+
+@dataclass(frozen=True)
+class Given:
+    """Directions made by hand, one batch per iteration, in order of the iterations."""
+
+    batches: tuple[Any, ...]
+
+    def draw(self, rng: np.random.Generator, batches: int, count: int, dimension: int) -> Batches:
+        """Return what was given, however much was asked for."""
+        return np.array(self.batches, dtype=np.float64)
+
+
+@dataclass
+class Counting:
+    """A follower that keeps every question it was asked."""
+
+    answer: Any
+    asked: list[Point] = field(default_factory=list)
+
+    def __call__(self, x: Point) -> Any:
+        self.asked.extend(np.atleast_2d(x).copy())
+        return self.answer(x)

@@ -1,0 +1,133 @@
+"""problem.check(): finds what is wrong, says where, and costs a handful of queries."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+import bizol
+from bizol import Objective
+from bizol.reproduction.instances import BALL, BOX, tracking_instance
+from tests.problems import Array, Counting, quadratic, saturated
+
+
+def wrong_in(index: int, part: str, size: int = 3) -> Objective:
+    """The quadratic with one entry of one gradient off by one percent."""
+    factor = np.ones(size)
+    factor[index] = 1.01
+    right = quadratic(0.4)
+    grad_x = (lambda x, y: factor * x) if part == "grad_x" else right.grad_x
+    grad_y = (lambda x, y: factor * (y - 0.4)) if part == "grad_y" else right.grad_y
+    return Objective(right.value, grad_x, grad_y)
+
+
+@pytest.mark.parametrize("vectorized", [False, True])
+def test_a_sound_problem_passes_with_three_queries(vectorized: bool) -> None:
+    follower = Counting(saturated().response)
+    check = saturated(response=follower, vectorized=vectorized).check()
+    assert len(follower.asked) == check.queries == 3
+    assert check.dimensions == (3, 3)
+    assert check.repeatability == 0
+    assert max(check.grad_x_error, check.grad_y_error) < 1e-8
+    assert "n = 3 decisions, m = 3 responses, checked with 3 queries" in str(check)
+
+
+@pytest.mark.parametrize("constants", [BOX, BALL], ids=["box", "ball"])
+def test_the_tracking_problem_passes(constants: Any) -> None:
+    instance = tracking_instance(constants)
+    check = instance.problem.check(instance.start, delta=0.08)
+    assert check.queries == 4
+    assert max(check.grad_x_error, check.grad_y_error) < 1e-7
+
+
+@pytest.mark.parametrize("part", ["grad_x", "grad_y"])
+@pytest.mark.parametrize("index", [0, 2])
+def test_a_wrong_gradient_is_found_and_the_coordinate_named(part: str, index: int) -> None:
+    problem = saturated(objective=wrong_in(index, part))
+    with pytest.raises(ValueError, match=rf"Objective\({part}=\.\.\.\) is off in coordinate {index}: it says "):
+        problem.check([0.3, 0.35, 0.2])
+
+
+@pytest.mark.parametrize("unit", [1e-8, 1.0, 1e8])
+def test_units_do_not_matter(unit: float) -> None:
+    """The same problem with x, y and φ in other units passes, and its mistakes are still found."""
+
+    def problem(factor: Array) -> bizol.Problem:
+        return bizol.Problem(
+            Objective(
+                lambda x, y: unit * ((x / unit) @ (x / unit) + np.cos(y / unit).sum()),
+                lambda x, y: 2 * x / unit,
+                lambda x, y: -factor * np.sin(y / unit),
+            ),
+            lambda x: np.clip(x, -unit / 2, unit / 2),
+            bizol.Box(-unit * np.ones(3), unit * np.ones(3)),
+        )
+
+    x = unit * np.array([0.3, 0.35, 0.2])
+    problem(np.ones(3)).check(x)
+    with pytest.raises(ValueError, match=r"Objective\(grad_y=\.\.\.\) is off in coordinate 1"):
+        problem(np.array([1, 1.01, 1])).check(x)
+
+
+def test_a_response_that_changes_its_mind_is_found() -> None:
+    tick = itertools.count()
+    problem = saturated(response=lambda x: x + np.array([0, 0, 1e-3]) * next(tick))
+    with pytest.raises(ValueError, match=r"not repeatable.*coordinate 2 differs by 0\.002"):
+        problem.check([0.3, 0.5, 0.5])
+    assert problem.check([0.3, 0.5, 0.5], noise=0.01).repeatability == pytest.approx(4e-3, rel=0.1)
+
+
+def test_a_vectorized_follower_that_mixes_its_rows_is_found() -> None:
+    problem = saturated(response=lambda x: x - x.mean(axis=0), vectorized=True)
+    with pytest.raises(ValueError, match=r"not repeatable.*each row depends on its own x alone"):
+        problem.check()
+
+
+def test_a_follower_that_refuses_to_leave_the_set_is_found() -> None:
+    def respond(x: Array) -> Array:
+        if np.abs(x).max() > 1:
+            raise RuntimeError("no price above 1")
+        return x
+
+    problem = saturated(response=respond)
+    problem.check()
+    with pytest.raises(ValueError, match="failed at query 3: RuntimeError: no price above 1"):
+        problem.check(delta=0.1)
+
+
+def test_in_high_dimension_a_sample_of_coordinates_is_compared() -> None:
+    size, calls = 5000, itertools.count()
+    right = quadratic(0.4)
+
+    def value(x: Array, y: Array) -> Any:
+        next(calls)
+        return right.value(x, y)
+
+    problem = saturated(size, objective=Objective(value, right.grad_x, right.grad_y))
+    problem.check()
+    assert next(calls) < 2000
+    everywhere = Objective(right.value, right.grad_x, lambda x, y: 1.01 * (y - 0.4))
+    with pytest.raises(ValueError, match="is off in coordinate"):
+        saturated(size, objective=everywhere).check()
+
+
+def test_a_constant_objective_and_a_response_of_zeros_pass() -> None:
+    objective = Objective(lambda x, y: 0.0, lambda x, y: 0 * x, lambda x, y: 0 * y)
+    check = saturated(objective=objective, response=lambda x: 0 * x).check()
+    assert (check.grad_x_error, check.grad_y_error, check.repeatability) == (0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"x": [5, 5, 5]}, r"check\(x=\.\.\.\) must lie in the feasible set"),
+        ({"x": [0]}, r"check\(x=\.\.\.\) must be a vector of size 3"),
+        ({"delta": -1}, r"check\(delta=\.\.\.\) must be a positive"),
+    ],
+)
+def test_a_check_at_the_wrong_place_is_refused(arguments: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        saturated().check(**arguments)

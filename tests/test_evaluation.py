@@ -1,0 +1,128 @@
+"""The door to the follower: one counter, foreign arrays untouched, nothing passes that is not a response."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Any
+
+import array_api_strict as strict
+import numpy as np
+import pytest
+
+import bizol
+from bizol import BiZOL, EvaluationError, Evaluator
+from tests.problems import saturated
+
+POINTS = np.array([[0.1, 0.2, 0.3], [0.4, 0.5, 0.6]])
+
+
+def test_rows_are_answered_in_order_and_counted() -> None:
+    for vectorized in (False, True):
+        evaluator = Evaluator(saturated(vectorized=vectorized))
+        assert np.array_equal(evaluator.evaluate(POINTS), np.clip(2 * POINTS + 0.25, -1, 1))
+        assert evaluator.queries == 2
+
+
+def test_the_ceiling_holds_for_direct_callers_too() -> None:
+    evaluator = Evaluator(saturated(), budget=3)
+    evaluator.evaluate(POINTS)
+    assert evaluator.affords(1)
+    assert not evaluator.affords(2)
+    with pytest.raises(ValueError, match="2 queries exceed the budget: 2 of 3 are spent"):
+        evaluator.evaluate(POINTS)
+    assert evaluator.queries == 2
+
+
+def test_answers_are_announced_as_they_come() -> None:
+    announced: list[int] = []
+    Evaluator(saturated(), answered=announced.append).evaluate(POINTS)
+    Evaluator(saturated(vectorized=True), answered=announced.append).evaluate(POINTS)
+    assert announced == [1, 1, 2]
+
+
+def test_lists_become_arrays_and_other_floats_become_double() -> None:
+    evaluator = Evaluator(saturated(response=lambda x: [1, 2, 3]))
+    assert evaluator.evaluate(POINTS).dtype == np.float64
+    evaluator = Evaluator(saturated(response=lambda x: x.astype(np.float32), vectorized=True))
+    assert evaluator.evaluate(POINTS).dtype == np.float64
+
+
+@pytest.mark.parametrize(
+    ("respond", "message"),
+    [
+        (lambda x: x[:1], r"must return one row per query: given shape \(2, 3\) it must return \(2, m\), got \(1, 3\)"),
+        (lambda x: x.sum(axis=1), r"must return one row per query.*got \(2,\)"),
+        (lambda x: x * [[1], [np.nan]], r"The response to query 1 is not finite \(1 of 2 are not\)"),
+        (lambda x: x[:, :0], r"The response to query 0 must have the size of the first one, 0, got 0"),
+        (lambda x: x / "a", r"The follower failed at queries 0 to 1: "),
+    ],
+)
+def test_a_vectorized_follower_is_held_to_its_shape(respond: Any, message: str) -> None:
+    with pytest.raises(EvaluationError, match=message):
+        Evaluator(saturated(response=respond, vectorized=True)).evaluate(POINTS)
+
+
+def test_huge_responses_are_finite_too() -> None:
+    evaluator = Evaluator(saturated(response=lambda x: 1e200 * x, vectorized=True))
+    assert np.array_equal(evaluator.evaluate(POINTS), 1e200 * POINTS)
+
+
+def test_a_missing_answer_is_said_to_be_missing() -> None:
+    with pytest.raises(EvaluationError, match="it returned None, not a response"):
+        Evaluator(saturated(response=lambda x: None, vectorized=True)).evaluate(POINTS)
+
+
+# --- responses live where the follower lives
+
+
+def in_another_library(xp: Any, *, vectorized: bool) -> bizol.Problem:
+    """The saturated problem with a follower and an objective that speak `xp` only; x stays NumPy."""
+
+    def respond(x: Any) -> Any:
+        return xp.asarray(np.clip(2 * x + 0.25, -1.0, 1.0))
+
+    def value(x: Any, y: Any) -> Any:
+        return float(x @ x) / 2 + float(xp.sum((y - 0.5) ** 2)) / 2
+
+    def grad_y(x: Any, y: Any) -> Any:
+        assert type(y) is type(xp.asarray([1.0])), "the response was converted on its way"
+        return y - 0.5
+
+    return saturated(objective=bizol.Objective(value, lambda x, y: x, grad_y), response=respond, vectorized=vectorized)
+
+
+@pytest.mark.parametrize("vectorized", [False, True])
+def test_responses_of_another_array_library_are_never_converted(vectorized: bool) -> None:
+    """array-api-strict refuses everything outside the standard, and mixing with NumPy."""
+    method = BiZOL(delta=0.1, step=0.1, batch=4)
+    foreign = bizol.iterate(in_another_library(strict, vectorized=vectorized), method, seed=0)
+    ours = bizol.iterate(saturated(vectorized=vectorized), method, seed=0)
+    for theirs, own in islice(zip(foreign, ours, strict=False), 20):
+        assert theirs.x == pytest.approx(own.x, abs=1e-12)
+
+
+def test_a_check_and_vzo_work_with_another_array_library_too() -> None:
+    assert in_another_library(strict, vectorized=True).check().repeatability == 0
+    method = bizol.VZO(delta=0.1, step=0.1, batch=4)
+    theirs = bizol.minimize(in_another_library(strict, vectorized=True), method=method, budget=81, seed=0)
+    assert theirs.x == pytest.approx(bizol.minimize(saturated(), method=method, budget=81, seed=0).x, abs=1e-12)
+
+
+@pytest.mark.parametrize("vectorized", [False, True])
+def test_torch_responses_are_never_converted(vectorized: bool) -> None:
+    import torch
+
+    method = BiZOL(delta=0.1, step=0.1, batch=4)
+    solution = bizol.minimize(in_another_library(torch, vectorized=vectorized), method=method, budget=200, seed=0)
+    own = bizol.minimize(saturated(vectorized=vectorized), method=method, budget=200, seed=0)
+    assert isinstance(solution.y, torch.Tensor)
+    assert solution.x == pytest.approx(own.x, abs=1e-12)
+
+
+@pytest.mark.parametrize("vectorized", [False, True])
+def test_foreign_responses_that_are_not_finite_are_caught(vectorized: bool) -> None:
+    def respond(x: Any) -> Any:
+        return strict.asarray(np.where(x > 0.35, np.nan, x))
+
+    with pytest.raises(EvaluationError, match="The response to query 1 is not finite"):
+        Evaluator(saturated(response=respond, vectorized=vectorized)).evaluate(POINTS)

@@ -1,0 +1,340 @@
+"""Every set keeps the same laws, and its vertices agree with an independent reference."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.optimize import linprog
+
+import bizol
+from bizol.arrays import Point
+from bizol.feasible_sets import FeasibleSet
+from bizol.feasible_sets.protocol import projection
+from bizol.testing import check_feasible_set
+
+RNG = np.random.default_rng(20)
+SHAPE = (lambda root: root @ root.T + 0.1 * np.eye(3))(RNG.standard_normal((3, 3)))
+HULL = RNG.standard_normal((7, 3))
+A_UB, B_UB = RNG.standard_normal((8, 4)), np.ones(8)
+CAPS = np.array([0.3, 1.0, 0.7, 0.2])
+
+Support = Callable[[Point], float]  # cost → min ⟨cost, x⟩ over the set, computed some other way
+
+
+def by_linprog(**constraints: Any) -> Support:
+    return lambda cost: float(linprog(cost, **constraints).fun)
+
+
+def by_dual_norm(center: Any, radius: float, q: float) -> Support:
+    return lambda cost: float(cost @ np.asarray(center) - radius * np.linalg.norm(cost, q))
+
+
+CENTER = np.array([1.0, -2.0, 0.5])
+EXAMPLES: dict[str, tuple[FeasibleSet, Support]] = {
+    "box": (
+        bizol.Box([-1, 0, 2], [1, 0, 5]),
+        lambda cost: min(float(cost @ corner) for corner in product([-1, 1], [0], [2, 5])),
+    ),
+    "ball": (bizol.Ball(CENTER, 2.0), by_dual_norm(CENTER, 2.0, 2)),
+    "l1-ball": (
+        bizol.L1Ball(CENTER, 2.0),
+        lambda cost: min(float(cost @ (CENTER + sign * axis)) for axis in 2 * np.eye(3) for sign in (1, -1)),
+    ),
+    "lp-ball, p=1": (bizol.LpBall(CENTER, 2.0, p=1), by_dual_norm(CENTER, 2.0, np.inf)),
+    "lp-ball, p=1.5": (bizol.LpBall(CENTER, 2.0, p=1.5), by_dual_norm(CENTER, 2.0, 3)),
+    "lp-ball, p=4": (bizol.LpBall(CENTER, 2.0, p=4), by_dual_norm(CENTER, 2.0, 4 / 3)),
+    "lp-ball, p=inf": (bizol.LpBall(CENTER, 2.0, p=np.inf), by_dual_norm(CENTER, 2.0, 1)),
+    "ellipsoid": (
+        bizol.Ellipsoid(CENTER, SHAPE),
+        lambda cost: float(cost @ CENTER - np.sqrt(cost @ SHAPE @ cost)),
+    ),
+    "simplex": (bizol.Simplex(4, total=3.0), by_linprog(A_eq=np.ones((1, 4)), b_eq=[3.0])),
+    "simplex of one": (bizol.Simplex(1), lambda cost: float(cost[0])),
+    "capped simplex": (
+        bizol.CappedSimplex(CAPS, total=1.5),
+        by_linprog(A_eq=np.ones((1, 4)), b_eq=[1.5], bounds=list(zip(np.zeros(4), CAPS, strict=True))),
+    ),
+    "budget set": (
+        bizol.BudgetSet(CAPS, total=1.5),
+        by_linprog(A_ub=np.ones((1, 4)), b_ub=[1.5], bounds=list(zip(np.zeros(4), CAPS, strict=True))),
+    ),
+    "convex hull": (bizol.ConvexHull(HULL), lambda cost: min(float(cost @ point) for point in HULL)),
+    "convex hull of one": (bizol.ConvexHull([[1.0, 2.0]]), lambda cost: float(cost @ [1.0, 2.0])),
+    "polytope": (
+        bizol.Polytope(A_UB, B_UB, lower=-2, upper=[1, 2, 3, 4]),
+        by_linprog(A_ub=A_UB, b_ub=B_UB, bounds=[(-2, 1), (-2, 2), (-2, 3), (-2, 4)]),
+    ),
+    "polytope with equalities": (
+        bizol.Polytope(A_ub=[[1, -1, 0]], b_ub=[0.5], A_eq=[[1, 1, 1]], b_eq=[1], lower=0),
+        by_linprog(A_ub=[[1, -1, 0]], b_ub=[0.5], A_eq=[[1, 1, 1]], b_eq=[1]),
+    ),
+    "nuclear norm ball, wide": (
+        bizol.NuclearNormBall((2, 3), 1.5),
+        lambda cost: -1.5 * float(np.linalg.svd(cost.reshape(2, 3), compute_uv=False)[0]),
+    ),
+    "nuclear norm ball, tall": (
+        bizol.NuclearNormBall((3, 2), 1.5),
+        lambda cost: -1.5 * float(np.linalg.svd(cost.reshape(3, 2), compute_uv=False)[0]),
+    ),
+    "spectraplex": (
+        bizol.Spectraplex(3, total=2.0),
+        lambda cost: 2.0 * float(np.linalg.eigvalsh((cost.reshape(3, 3) + cost.reshape(3, 3).T) / 2)[0]),
+    ),
+    "product": (
+        bizol.Product([bizol.Simplex(2), bizol.Ball([0.0, 0.0], 3.0)]),
+        lambda cost: float(cost[:2].min() - 3 * np.linalg.norm(cost[2:])),
+    ),
+    "product with a polytope": (
+        bizol.Product([bizol.Simplex(2), bizol.Polytope(lower=[0, 0], upper=[1, 2])]),
+        lambda cost: float(cost[:2].min() + min(cost[2], 0) + 2 * min(cost[3], 0)),
+    ),
+    "translated": (
+        bizol.Translated(bizol.Simplex(3), shift=[1, 2, 3]),
+        lambda cost: float(cost.min() + cost @ [1, 2, 3]),
+    ),
+    "scaled": (bizol.Scaled(bizol.Simplex(3), factor=2.5), lambda cost: float(2.5 * cost.min())),
+    "mirrored": (bizol.Scaled(bizol.Simplex(3), factor=-2.5), lambda cost: float(-2.5 * cost.max())),
+}
+
+every_set = pytest.mark.parametrize(("feasible_set", "support"), EXAMPLES.values(), ids=EXAMPLES.keys())
+seeds = st.integers(0, 2**32 - 1)
+scales = st.sampled_from([1e-9, 1.0, 1e9])
+
+
+def vector(feasible_set: FeasibleSet, seed: int, scale: float = 1.0) -> Point:
+    return scale * np.random.default_rng(seed).standard_normal(feasible_set.dimension)
+
+
+@every_set
+@given(seed=seeds, scale=scales)
+def test_the_vertex_is_as_good_as_an_independent_reference_says(
+    feasible_set: FeasibleSet, support: Support, seed: int, scale: float
+) -> None:
+    cost = vector(feasible_set, seed)
+    vertex = feasible_set.minimize_linear(scale * cost)
+    assert cost @ vertex == pytest.approx(support(cost), rel=1e-9, abs=1e-9)
+
+
+@every_set
+@given(seed=seeds, other=seeds)
+def test_no_vertex_beats_the_minimizer(feasible_set: FeasibleSet, support: Support, seed: int, other: int) -> None:
+    cost = vector(feasible_set, seed)
+    best = cost @ feasible_set.minimize_linear(cost)
+    assert best <= cost @ feasible_set.minimize_linear(vector(feasible_set, other)) + 1e-9
+
+
+@every_set
+@given(seed=seeds, other=seeds, weight=st.floats(0, 1))
+def test_mixtures_of_vertices_are_contained_and_within_the_diameter(
+    feasible_set: FeasibleSet, support: Support, seed: int, other: int, weight: float
+) -> None:
+    first = feasible_set.minimize_linear(vector(feasible_set, seed))
+    second = feasible_set.minimize_linear(vector(feasible_set, other))
+    assert feasible_set.contains(weight * first + (1 - weight) * second)
+    assert np.linalg.norm(first - second) <= feasible_set.diameter * (1 + 1e-12)
+    if feasible_set.diameter > 0:
+        beyond = (
+            first
+            + 1.01 * (first - feasible_set.center)
+            + 1e-3 * feasible_set.diameter * np.sign(first - feasible_set.center)
+        )
+        assert not feasible_set.contains(beyond)
+
+
+@every_set
+def test_a_set_passes_its_own_conformance_check(feasible_set: FeasibleSet, support: Support) -> None:
+    check_feasible_set(feasible_set)
+
+
+@every_set
+def test_a_zero_cost_gets_a_point_of_the_set(feasible_set: FeasibleSet, support: Support) -> None:
+    assert feasible_set.contains(feasible_set.minimize_linear(np.zeros(feasible_set.dimension)))
+
+
+@every_set
+def test_a_set_survives_pickling(feasible_set: FeasibleSet, support: Support) -> None:
+    twin = pickle.loads(pickle.dumps(feasible_set))
+    cost = vector(feasible_set, 1)
+    assert np.array_equal(twin.minimize_linear(cost), feasible_set.minimize_linear(cost))
+
+
+@every_set
+@given(seed=seeds, other=seeds)
+def test_projections_are_nonexpansive_and_leave_members_alone(
+    feasible_set: FeasibleSet, support: Support, seed: int, other: int
+) -> None:
+    onto = projection(feasible_set)
+    if onto is None:
+        return
+    p, q = vector(feasible_set, seed, 5.0), vector(feasible_set, other, 5.0)
+    assert np.linalg.norm(onto(p) - onto(q)) <= np.linalg.norm(p - q) * (1 + 1e-9) + 1e-12
+    assert onto(onto(p)) == pytest.approx(onto(p), abs=1e-9)
+    inside = feasible_set.minimize_linear(p)
+    assert onto(inside) == pytest.approx(inside, abs=1e-9)
+
+
+def test_which_sets_offer_a_projection() -> None:
+    without = {name for name, (feasible_set, _) in EXAMPLES.items() if projection(feasible_set) is None}
+    assert without == {
+        "lp-ball, p=1",
+        "lp-ball, p=1.5",
+        "lp-ball, p=4",
+        "lp-ball, p=inf",
+        "convex hull",
+        "convex hull of one",
+        "polytope",
+        "polytope with equalities",
+        "product with a polytope",
+    }
+
+
+@given(upper=arrays(np.float64, 5, elements=st.floats(0.1, 2)), share=st.floats(0.05, 0.95), seed=seeds)
+def test_capped_projections_solve_their_optimality_conditions(upper: Point, share: float, seed: int) -> None:
+    capped = bizol.CappedSimplex(upper, total=share * upper.sum())
+    point = 2 * np.random.default_rng(seed).standard_normal(5)
+    nearest = capped.project(point)
+    assert nearest.sum() == pytest.approx(capped.total)
+    free = (nearest > 1e-9) & (nearest < capped.upper - 1e-9)
+    if free.any():
+        level = (point - nearest)[free]
+        assert np.ptp(level) < 1e-9  # the same multiplier for all that are free
+        assert ((point - nearest)[nearest <= 1e-9] <= level[0] + 1e-9).all()
+        assert ((point - nearest)[nearest >= capped.upper - 1e-9] >= level[0] - 1e-9).all()
+
+
+# --- diameters: upper bounds everywhere, exact where the docstring says so
+
+
+def test_diameters_in_closed_form() -> None:
+    assert bizol.Box([0, 0], [3, 4]).diameter == 5
+    assert bizol.Ball([0.0, 0.0], 2).diameter == 4
+    assert bizol.LpBall(np.zeros(4), 1, p=np.inf).diameter == 4  # the cube's diagonal
+    assert bizol.LpBall(np.zeros(4), 1, p=1.5).diameter == 2
+    assert bizol.Simplex(5, total=2).diameter == pytest.approx(2 * np.sqrt(2))
+    assert bizol.CappedSimplex(np.ones(6), total=2).diameter == pytest.approx(2)  # 1,1,0,.. against 0,0,1,1,..
+    assert bizol.BudgetSet(np.ones(2), total=9).diameter == pytest.approx(np.sqrt(2))  # the budget does not bind
+    assert bizol.ConvexHull([[0, 0], [3, 4], [1, 1]]).diameter == 5
+    assert bizol.Polytope(A_ub=[[1, 1]], b_ub=[1], lower=0).diameter == pytest.approx(np.sqrt(2))
+    assert bizol.Product([bizol.Ball([0.0], 1.5), bizol.Ball([0.0], 2.0)]).diameter == 5
+
+
+# --- the polytope keeps its solver, not its past
+
+
+def transport_polytope() -> bizol.Polytope:
+    """Shipments from three depots to four customers: degenerate vertices, and ties when costs are whole numbers."""
+    rows = [np.kron(row, np.ones(4)) for row in np.eye(3)] + [np.tile(column, 3) for column in np.eye(4)]
+    return bizol.Polytope(A_eq=np.array(rows), b_eq=[4, 4, 4, 3, 3, 3, 3], lower=0)
+
+
+def random_polytope() -> bizol.Polytope:
+    """Nothing degenerate, but vertices that differ in the last digits by the way they are reached."""
+    rng = np.random.default_rng(3)
+    return bizol.Polytope(rng.standard_normal((24, 12)), np.full(24, 3.0), lower=-2, upper=2)
+
+
+@pytest.mark.parametrize("make", [transport_polytope, random_polytope])
+def test_the_vertex_of_a_polytope_does_not_depend_on_what_was_asked_before(
+    make: Callable[[], bizol.Polytope],
+) -> None:
+    rng = np.random.default_rng(0)
+    costs = np.concatenate([rng.standard_normal((30, 12)), rng.integers(-1, 2, (30, 12)).astype(float)])
+    in_order, backwards = make(), make()
+    forth = [in_order.minimize_linear(cost) for cost in costs]
+    back = [backwards.minimize_linear(cost) for cost in costs[::-1]][::-1]
+    fresh = [make().minimize_linear(cost) for cost in costs]
+    assert np.array_equal(forth, fresh)
+    assert np.array_equal(back, fresh)
+
+
+def test_a_polytope_vertex_is_accurate_to_rounding() -> None:
+    rng = np.random.default_rng(1)
+    polytope = bizol.Polytope(rng.standard_normal((60, 30)), np.full(60, 5.0), lower=-2, upper=2)
+    for cost in rng.standard_normal((20, 30)):
+        vertex = polytope.minimize_linear(cost)
+        active = np.sum(np.abs(polytope.A_ub @ vertex - 5.0) < 1e-12) + np.sum(np.abs(vertex) == 2.0)
+        assert active == 30
+
+
+def test_a_tiny_cost_is_not_mistaken_for_none() -> None:
+    box = bizol.Polytope(lower=[-1, -1], upper=[1, 1])
+    assert np.array_equal(box.minimize_linear(np.array([1e-12, -1e-12])), [-1, 1])
+
+
+def test_the_center_of_a_polytope_keeps_its_distance() -> None:
+    triangle = bizol.Polytope(A_ub=[[1, 1]], b_ub=[1], lower=0)
+    radius = 1 / (2 + np.sqrt(2))  # of the circle inscribed in the triangle (0,0), (1,0), (0,1)
+    assert triangle.center == pytest.approx([radius, radius])
+    assert bizol.Polytope(A_eq=np.eye(2), b_eq=[3, 4]).center == pytest.approx([3, 4])  # a single point
+
+
+# --- mistakes
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: bizol.Box([0, 2], [1, 1]), r"Box.*empty: in coordinate 1 the lower bound 2 exceeds the upper bound 1"),
+        (lambda: bizol.Box([0], [np.inf]), r"Box.*must be bounded, but coordinate 0 is not"),
+        (lambda: bizol.Box([0, 0], [1]), r"Box\(upper=\.\.\.\) must be a vector of size 2, got shape \(1,\)"),
+        (lambda: bizol.Box([[0]], [1]), r"Box\(lower=\.\.\.\) must be a vector, got shape \(1, 1\)"),
+        (lambda: bizol.Box([np.nan], [1]), r"Box\(lower=\.\.\.\) must hold numbers, but entry \(0,\) is NaN"),
+        (lambda: bizol.Box(["a"], [1]), r"Box\(lower=\.\.\.\) must be an array of numbers"),
+        (lambda: bizol.Box([], []), r"Box\(lower=\.\.\.\) must be a vector, got shape \(0,\)"),
+        (lambda: bizol.Ball([0], -1), r"Ball\(radius=\.\.\.\) must be a positive, finite number, got -1"),
+        (lambda: bizol.Ball([np.inf], 1), r"Ball\(center=\.\.\.\) must be finite"),
+        (lambda: bizol.Ball([0], True), r"Ball\(radius=\.\.\.\) must be a positive, finite number, got True"),
+        (lambda: bizol.L1Ball([0], 0), r"L1Ball\(radius=\.\.\.\) must be a positive"),
+        (lambda: bizol.LpBall([0], 1, p=0.5), r"LpBall\(p=\.\.\.\) must be in \[1, inf\], where the ball is convex"),
+        (lambda: bizol.Ellipsoid([0, 0], [[1, 2], [0, 1]]), r"Ellipsoid\(shape=\.\.\.\) must be symmetric"),
+        (lambda: bizol.Ellipsoid([0, 0], [[1, 0], [0, 0]]), r"must be positive definite, its smallest eigenvalue is 0"),
+        (lambda: bizol.Ellipsoid([0, 0], np.eye(3)), r"Ellipsoid\(shape=\.\.\.\) must be a matrix with 2 columns"),
+        (lambda: bizol.Simplex(0), r"Simplex\(dimension=\.\.\.\) must be a positive integer, got 0"),
+        (lambda: bizol.Simplex(2, total=0), r"Simplex\(total=\.\.\.\) must be a positive"),
+        (lambda: bizol.CappedSimplex([0.1, 0.2], 1), r"CappedSimplex.*empty: the caps add up to 0.3"),
+        (lambda: bizol.BudgetSet([0.1, 0.0], 1), r"BudgetSet\(upper=\.\.\.\) must be positive, got 0 at coordinate 1"),
+        (
+            lambda: bizol.ConvexHull(np.array([[0, np.inf], [1, 1]])),
+            r"ConvexHull\(points=\.\.\.\) must be finite, but row 0",
+        ),
+        (lambda: bizol.ConvexHull([1, 2]), r"ConvexHull\(points=\.\.\.\) must be a matrix, got shape \(2,\)"),
+        (lambda: bizol.Polytope(lower=0), r"Polytope.*needs a matrix .* to know its dimension"),
+        (lambda: bizol.Polytope(A_ub=[[1.0]]), r"Polytope\(A_ub=\.\.\., b_ub=\.\.\.\) must be given together"),
+        (lambda: bizol.Polytope([[1, 1]], [1]), r"Polytope.*must be bounded"),
+        (lambda: bizol.Polytope([[1], [-1]], [0, -1]), r"Polytope.*is empty"),
+        (lambda: bizol.Polytope(lower=[1, 1], upper=[0, 2]), r"Polytope.*is empty: in coordinate 0"),
+        (lambda: bizol.Polytope([[1, np.inf]], [1]), r"Polytope\(A_ub=\.\.\., b_ub=\.\.\.\) must be finite"),
+        (lambda: bizol.NuclearNormBall((2, 0)), r"NuclearNormBall\(shape=\.\.\.\) must be a positive integer, got 0"),
+        (lambda: bizol.NuclearNormBall(3), r"NuclearNormBall\(shape=\.\.\.\) must be a pair"),  # type: ignore[arg-type]
+        (lambda: bizol.Spectraplex(-1), r"Spectraplex\(side=\.\.\.\) must be a positive integer"),
+        (lambda: bizol.Product([]), r"Product\(factors=\.\.\.\) needs at least one set"),
+        (lambda: bizol.Product([3]), r"Product\(factors=\.\.\.\)\[0\] must be a feasible set, got 3"),  # type: ignore[list-item]
+        (lambda: bizol.Translated(bizol.Simplex(2), [np.inf, 0]), r"Translated\(shift=\.\.\.\) must be finite"),
+        (lambda: bizol.Translated(bizol.Simplex(2), [1]), r"Translated\(shift=\.\.\.\) must be a vector of size 2"),
+        (lambda: bizol.Scaled(bizol.Simplex(2), 0), r"Scaled\(factor=\.\.\.\) must be finite and not zero, got 0"),
+    ],
+)
+def test_a_mistake_names_the_argument_the_rule_and_the_value(make: Callable[[], object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_sets_keep_their_own_copy_of_what_they_were_given() -> None:
+    lower = np.zeros(2)
+    box = bizol.Box(lower, [1, 1])
+    lower[0] = 7
+    assert box.lower[0] == 0
+    with pytest.raises(ValueError, match="read-only"):
+        box.lower[0] = 7
+
+
+def test_a_polytope_says_what_it_is() -> None:
+    assert repr(EXAMPLES["polytope"][0]) == "Polytope(8 inequalities, 0 equalities, dimension 4)"

@@ -1,0 +1,38 @@
+"""The bar: on a real terminal it moves, anywhere else it is silent."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+
+SCRIPT = """
+import bizol
+from tests.problems import saturated
+bizol.minimize(saturated(), method=bizol.BiZOL(0.1, 0.1, 2), budget=300, seed=0, progress=True)
+"""
+
+
+def test_on_a_terminal_the_bar_counts_queries_and_shows_the_best_value() -> None:
+    controller, terminal = pty.openpty()
+    environment = os.environ | {"TERM": "xterm", "COLUMNS": "100"}
+    run = subprocess.Popen([sys.executable, "-c", SCRIPT], stdout=terminal, stderr=terminal, env=environment)
+    os.close(terminal)
+    shown = b""
+    try:
+        while chunk := os.read(controller, 4096):
+            shown += chunk
+    except OSError:  # how Linux says that the other side is closed
+        pass
+    finally:
+        os.close(controller)
+    assert run.wait() == 0
+    assert b"300/300" in shown
+    assert b"queries" in shown
+    assert b"best 0.01875" in shown
+
+
+def test_where_there_is_no_terminal_nothing_is_printed() -> None:
+    run = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, check=True)
+    assert run.stdout + run.stderr == b""

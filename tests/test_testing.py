@@ -1,0 +1,140 @@
+"""The conformance checks catch what they are there to catch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bizol import BiZOL, Box
+from bizol.testing import check_feasible_set, check_method
+from tests.problems import saturated
+
+
+class Interval:
+    """A correct set that each test breaks in one way."""
+
+    dimension: Any = 2
+    diameter: Any = np.sqrt(8.0)
+    center: Any = np.zeros(2)
+
+    def minimize_linear(self, cost: Any) -> Any:
+        return np.where(cost < 0, 1.0, -1.0)
+
+    def contains(self, point: Any, tolerance: float = 1e-9) -> bool:
+        return bool(np.abs(point).max() <= 1 + tolerance)
+
+    def project(self, point: Any) -> Any:
+        return np.clip(point, -1, 1)
+
+
+def test_a_correct_set_passes() -> None:
+    check_feasible_set(Interval())
+
+
+def counting_minimizer() -> Any:
+    calls = iter(range(10**6))
+
+    def minimize_linear(cost: Any) -> Any:
+        return np.where(cost < 0, 1.0, -1.0) * (1 - 1e-9 * next(calls))
+
+    return minimize_linear
+
+
+def spoiling_minimizer(cost: Any) -> Any:
+    vertex = np.where(cost < 0, 1.0, -1.0)
+    cost[0] = 0.0
+    return vertex
+
+
+SHARED = np.ones(2)
+
+
+def sharing_minimizer(cost: Any) -> Any:
+    SHARED[...] = np.where(np.isnan(SHARED), SHARED, np.where(cost < 0, 1.0, -1.0))
+    return SHARED
+
+
+@pytest.mark.parametrize(
+    ("breaks", "law"),
+    [
+        ({"dimension": 2.0}, "dimension is a positive integer, got 2.0"),
+        ({"diameter": np.inf}, "diameter is finite"),
+        ({"diameter": 1.0}, "apart, as the diameter is 1"),
+        ({"center": np.zeros(3)}, r"center has shape \(2,\), got \(3,\)"),
+        ({"center": np.array([np.nan, 0])}, "center is finite"),
+        ({"center": np.array([2.0, 0])}, "center is contained"),
+        ({"minimize_linear": lambda cost: np.where(cost < 0, -1.0, 1.0)}, "no known point beats minimize_linear"),
+        ({"minimize_linear": lambda cost: np.where(cost < 0, 2.0, -2.0)}, r"minimize_linear\(.*\) is contained"),
+        ({"minimize_linear": counting_minimizer()}, "the same cost gives the same vertex"),
+        ({"minimize_linear": spoiling_minimizer}, "leaves the cost it was given alone"),
+        ({"minimize_linear": sharing_minimizer}, "the same cost gives the same vertex"),
+        ({"contains": lambda point, tolerance=0: True}, "farther away than its diameter is not contained"),
+        ({"contains": lambda point, tolerance=0: np.abs(point).max() in (0, 1)}, "is it convex"),
+        ({"project": lambda point: np.clip(point, -0.5, 0.5)}, "no point is nearer"),
+        ({"project": lambda point: point}, r"project\(.*\) is contained"),
+    ],
+)
+def test_a_broken_set_is_caught_and_the_law_named(breaks: Any, law: str) -> None:
+    broken = Interval()
+    broken.__dict__.update(breaks)
+    with pytest.raises(AssertionError, match=law):
+        check_feasible_set(broken)
+
+
+def test_something_else_entirely_is_not_a_set() -> None:
+    with pytest.raises(AssertionError, match="it has dimension, diameter, center"):
+        check_feasible_set([])  # type: ignore[arg-type]
+
+
+@dataclass
+class Wrapped:
+    """Bi-ZOL with one member replaced."""
+
+    changes: Any
+    inner: Any = BiZOL(0.1, 0.1, 2)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in self.changes:
+            return lambda *given, **more: self.changes[name](self.inner, *given, **more)
+        return getattr(self.inner, name)
+
+
+def spoil_x(method: Any, state: Any, responses: Any) -> Any:
+    after = method.tell(state, responses)
+    state.x.setflags(write=True)
+    state.x[0] += 1e-3
+    return after
+
+
+@pytest.mark.parametrize(
+    ("changes", "law"),
+    [
+        (
+            {"start": lambda method, *given, **more: replace(method.start(*given, **more), iteration=1)},
+            "a run starts at iteration 0",
+        ),
+        ({"ask": lambda method, state: method.ask(state)[0]}, r"ask returns \(q, n\)"),
+        ({"ask": lambda method, state: method.ask(state) + np.random.default_rng().random()}, "asking twice"),
+        (
+            {"tell": lambda m, s, r: replace(m.tell(s, r), x=m.tell(s, r).x * np.random.default_rng().random())},
+            "telling twice gives the same next state",
+        ),
+        ({"tell": spoil_x}, "telling leaves the state it was given alone"),
+        ({"tell": lambda m, s, r: replace(m.tell(s, r), iteration=7)}, "telling goes one iteration on"),
+        ({"tell": lambda m, s, r: replace(m.tell(s, r), move=None)}, "the move is reported at the decision it left"),
+        (
+            {"tell": lambda m, s, r: replace(m.tell(s, r), move=replace(m.tell(s, r).move, queries=1))},
+            "the move reports as many queries as were asked",
+        ),
+        (
+            {"tell": lambda m, s, r: replace(m.tell(s, r), x=m.tell(s, r).x + 9)},
+            "the decision of iteration 1 is contained",
+        ),
+    ],
+)
+def test_a_broken_method_is_caught_and_the_law_named(changes: Any, law: str) -> None:
+    with pytest.raises(AssertionError, match=law):
+        check_method(Wrapped(changes), saturated(feasible_set=Box(-np.ones(3), np.ones(3))))
