@@ -6,7 +6,20 @@
 estimate only what is missing.
 """
 
-from bizol import followers, objectives, testing
+from bizol import clarke, followers, objectives, testing, theory
+from bizol.anchored_model import AnchoredModel, AncillaryFunction
+from bizol.certificates import (
+    Certificate,
+    ClarkeBound,
+    ExactGap,
+    HypergradientEstimate,
+    bizol_gap,
+    certify,
+    clarke_gap,
+    estimate_hypergradient,
+    smooth_gap,
+    transfer,
+)
 from bizol.directions import Coordinates, Directions, OrthonormalBlocks, Rademacher, Sphere
 from bizol.evaluation import Evaluator
 from bizol.feasible_sets import (
@@ -37,20 +50,26 @@ __version__ = "0.1.0"
 
 __all__ = [
     "VZO",
+    "AnchoredModel",
+    "AncillaryFunction",
     "Ball",
     "BiZOL",
     "Box",
     "BudgetSet",
     "CappedSimplex",
+    "Certificate",
+    "ClarkeBound",
     "ConvexHull",
     "Coordinates",
     "Directions",
     "Ellipsoid",
     "EvaluationError",
     "Evaluator",
+    "ExactGap",
     "FeasibleSet",
     "History",
     "Hypergradient",
+    "HypergradientEstimate",
     "Iterate",
     "L1Ball",
     "LpBall",
@@ -73,6 +92,11 @@ __all__ = [
     "State",
     "Status",
     "Translated",
+    "bizol_gap",
+    "certify",
+    "clarke",
+    "clarke_gap",
+    "estimate_hypergradient",
     "followers",
     "horizon_tuned",
     "inverse_sqrt",
@@ -80,5 +104,8 @@ __all__ = [
     "minimize",
     "objectives",
     "open_loop",
+    "smooth_gap",
     "testing",
+    "theory",
+    "transfer",
 ]

@@ -1,20 +1,26 @@
-"""The command line: bizol --version, bizol demo."""
+"""The command line: bizol --version, bizol demo, bizol verify."""
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
 from enum import StrEnum
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import Progress
 from rich.table import Table
 
 from bizol import __version__
 from bizol.reproduction.demo import DELTA, PAPER, STEP, Comparison, Curve, compare, plot
+
+if TYPE_CHECKING:
+    from bizol.verification import Finding
 
 app = typer.Typer(
     help="Optimization when someone else answers.", no_args_is_help=True, add_completion=False, rich_markup_mode="rich"
@@ -83,6 +89,52 @@ def demo(
     if plot_to is not None:
         plot(comparisons, plot_to)
         console.print(f"drawn into {plot_to}")
+
+
+@app.command()
+def verify(
+    statements: Annotated[
+        list[str] | None, typer.Argument(help='Which ones, such as "Lemma 1"; all 22 by default.', show_default=False)
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list instead of a table.")] = False,
+) -> None:
+    """Check the statements of the paper on small problems: what was measured, against which bound.
+
+    Exits with an error when one does not hold.
+    """
+    from bizol.verification import STATEMENTS, Finding
+    from bizol.verification import verify as check
+
+    console, found = Console(), list[Finding]()
+    try:
+        findings = check(statements or ())
+        with Progress(console=Console(stderr=True), transient=True, disable=not console.is_terminal) as progress:
+            for finding in progress.track(findings, total=len(statements or STATEMENTS), description="statements"):
+                found.append(finding)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="STATEMENTS") from error
+    if as_json:
+        typer.echo(json.dumps([asdict(finding) | {"holds": finding.holds} for finding in found], indent=2))
+    else:
+        wide = console if console.is_terminal else Console(width=150)
+        wide.print(_findings(found))
+    if not all(finding.holds for finding in found):
+        raise typer.Exit(1)
+
+
+def _findings(found: list[Finding]) -> Table:
+    table = Table("statement", "what was checked", "on", "measured", "bound", "holds", show_lines=True)
+    for finding in found:
+        table.add_row(
+            finding.statement,
+            escape(finding.checked) + (f"\n[dim]{escape(finding.note)}[/dim]" if finding.note else ""),
+            escape(finding.on),
+            f"{finding.measured:.3g}",
+            f"{finding.relation} {finding.bound:.3g}",
+            "yes" if finding.holds else "[bold red]NO[/bold red]",
+        )
+    table.caption = f"{sum(finding.holds for finding in found)} of {len(found)} hold"
+    return table
 
 
 def _table(comparisons: list[Comparison], response: str, seeds: int, budget: int) -> Table:

@@ -1,5 +1,19 @@
 """Ready followers: callables from a decision x (n,), or k of them (k, n), to the response y (m,) or (k, m)."""
 
-from bizol.followers.projections import BallProjection, BoxProjection
+from bizol.followers.projections import BallProjection, BoxProjection, SimplexProjection
+from bizol.followers.quadratic_program import QuadraticProgram
+from bizol.followers.saturation import SmoothSaturation
+from bizol.followers.structure import Hull, KnownStructure, Pieces, SetVariation, Smoothed
 
-__all__ = ["BallProjection", "BoxProjection"]
+__all__ = [
+    "BallProjection",
+    "BoxProjection",
+    "Hull",
+    "KnownStructure",
+    "Pieces",
+    "QuadraticProgram",
+    "SetVariation",
+    "SimplexProjection",
+    "SmoothSaturation",
+    "Smoothed",
+]

@@ -1,0 +1,281 @@
+"""The constants of the analysis, the bound of Theorem 1, the parameters of Corollary 2."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil, exp, lgamma, log, pi, sqrt
+from typing import Literal, final
+
+import numpy as np
+
+from bizol.arrays import Point, as_positive, as_size
+from bizol.evaluation import Evaluator
+from bizol.feasible_sets import Box
+from bizol.followers import BallProjection, BoxProjection
+from bizol.methods import horizon_tuned
+from bizol.objectives import Tracking
+from bizol.problem import Problem
+from bizol.randomness import generator
+
+VARIANCE_CONSTANT = 16 * sqrt(2 * pi)  # c_var of Lemma 1, eq. (32)
+
+
+def smoothing_constant(dimension: int) -> float:
+    """Return the c of Lemma 2: ∇h_δ is (c √n L_h / δ)-Lipschitz when h is L_h-Lipschitz.
+
+    Two balls of radius δ, ε apart, differ by the share 2 ε V_{n−1} / (δ V_n) of their volume, and the gradient of h by
+    at most L_h on it. So c = 2 V_{n−1} / (V_n √n), which falls from 1 (n = 1) to √(2/π).
+
+    Example:
+        >>> smoothing_constant(1), round(smoothing_constant(1000), 3)
+        (1.0, 0.798)
+
+    """
+    ratio = exp(lgamma(dimension / 2 + 1) - lgamma((dimension + 1) / 2)) / sqrt(pi)  # V_{n−1} / V_n
+    return 2 * ratio / sqrt(dimension)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Constants:
+    """The constants of Assumptions 1 to 3, and those the analysis makes of them.
+
+    Attributes:
+        dimension: n.
+        diameter: D.
+        L1x, L1y, L2x, L2y: how fast the partial gradients of φ change with x and y.
+        M_y: the largest ‖∇₂φ‖.
+        L_y: the Lipschitz constant of the response; also taken for M_J = sup ‖J y_δ‖, which is at most L_y.
+        kind: "computed" from the problem's data (upper bounds hold) or "estimated" by probing (lower bounds, in truth).
+
+    """
+
+    dimension: int
+    diameter: float
+    L1x: float
+    L1y: float
+    L2x: float
+    L2y: float
+    M_y: float
+    L_y: float
+    kind: Literal["computed", "estimated"]
+
+    @property
+    def M_J(self) -> float:  # noqa: N802 (the paper's name)
+        """The largest ‖J y_δ(x)‖, which is at most L_y."""
+        return self.L_y
+
+    @property
+    def A_y(self) -> float:  # noqa: N802 (the paper's name)
+        """L₁ₓ + L₁ᵧ L_y + M_J (L₂ₓ + L₂ᵧ L_y), eq. (34)."""
+        return self.L1x + self.L1y * self.L_y + self.M_J * (self.L2x + self.L2y * self.L_y)
+
+    @property
+    def C_bias(self) -> float:  # noqa: N802 (the paper's name)
+        """(L₁ᵧ + M_J L₂ᵧ) L_y, eq. (37)."""
+        return (self.L1y + self.M_J * self.L2y) * self.L_y
+
+    @property
+    def kappa_bias(self) -> float:
+        """D C_bias, eq. (38)."""
+        return self.diameter * self.C_bias
+
+    @property
+    def sigma(self) -> float:
+        """σ_δ = √(c_var n) M_y L_y, eq. (32); it does not depend on δ."""
+        return sqrt(VARIANCE_CONSTANT * self.dimension) * self.M_y * self.L_y
+
+    def smoothness(self, delta: float) -> float:
+        """L_{φ̄,δ} = A_y + c M_y L_y √n / δ, eq. (35)."""
+        bend = smoothing_constant(self.dimension) * self.M_y * self.L_y * sqrt(self.dimension)
+        return self.A_y + bend / delta
+
+    def queries_scale(self, epsilon: float) -> float:
+        """n^{3/2} M_y³ L_y³ κ_bias ε⁻⁵, the leading complexity of eq. (40) up to constants."""
+        return float(self.dimension**1.5 * (self.M_y * self.L_y) ** 3 * self.kappa_bias / epsilon**5)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConvergenceBound:
+    """The right side of Theorem 1, eq. (39), part by part."""
+
+    descent: float  # Δ_δ / (γ T)
+    curvature: float  # L_{φ̄,δ} D² γ / 2
+    bias: float  # κ_bias δ
+    variance: float  # D σ_δ / √B
+
+    @property
+    def total(self) -> float:
+        """What the mean expected gap over x_0, ..., x_{T−1} is at most."""
+        return self.descent + self.curvature + self.bias + self.variance
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recommendation:
+    """Parameters for which Theorem 1 promises E[G_δ(x_R)] ≤ ε, and what they cost.
+
+    A worst case over all problems with these constants: expect far smaller gaps from far fewer queries in practice.
+    """
+
+    epsilon: float
+    delta: float
+    batch: int
+    step: float
+    horizon: int
+    constants: Constants
+
+    @property
+    def queries(self) -> int:
+        """T (2B + 1)."""
+        return self.horizon * (2 * self.batch + 1)
+
+    def __str__(self) -> str:
+        return (
+            f"for E[G_δ(x_R)] ≤ {self.epsilon:g}: δ = {self.delta:.3g}, B = {self.batch}, γ = {self.step:.3g}, "
+            f"T = {self.horizon}, {self.queries} queries (worst case; constants {self.constants.kind})"
+        )
+
+
+def theorem_1(
+    constants: Constants, *, delta: float, batch: int, step: float, horizon: int, initial_gap: float
+) -> ConvergenceBound:
+    """Return the bound of Theorem 1, eq. (39).
+
+    Args:
+        constants: of the problem.
+        delta: δ of the run.
+        batch: B of the run.
+        step: γ of the run.
+        horizon: T, the number of its iterations.
+        initial_gap: Δ_δ = φ̄_δ(x₀) − min φ̄_δ.
+
+    """
+    as_positive(delta, "theorem_1(delta=...)")
+    as_size(batch, "theorem_1(batch=...)")
+    as_size(horizon, "theorem_1(horizon=...)")
+    if not 0 < as_positive(step, "theorem_1(step=...)") <= 1:
+        raise ValueError(f"theorem_1(step=...) must be in (0, 1], got {step!r}.")
+    return ConvergenceBound(
+        descent=initial_gap / (step * horizon),
+        curvature=constants.smoothness(delta) * constants.diameter**2 * step / 2,
+        bias=constants.kappa_bias * delta,
+        variance=constants.diameter * constants.sigma / sqrt(batch),
+    )
+
+
+def corollary_2(constants: Constants, *, epsilon: float, initial_gap: float) -> Recommendation:
+    """Return parameters with a total bound of at most ε: a quarter each for bias and variance, half for descent.
+
+    δ = ε / 4κ_bias, B = ⌈16 D²σ²/ε²⌉, T = ⌈8 Δ_δ L_{φ̄,δ} D²/ε²⌉ and the step of Corollary 2 for this T.
+    """
+    as_positive(epsilon, "corollary_2(epsilon=...)")
+    as_positive(initial_gap, "corollary_2(initial_gap=...)")
+    reach = constants.diameter
+    delta = epsilon / (4 * constants.kappa_bias) if constants.kappa_bias > 0 else reach
+    smoothness = constants.smoothness(delta)
+    horizon = max(1, ceil(8 * initial_gap * smoothness * reach**2 / epsilon**2))
+    return Recommendation(
+        epsilon=epsilon,
+        delta=delta,
+        batch=max(1, ceil(16 * (reach * constants.sigma / epsilon) ** 2)),
+        step=horizon_tuned(initial_gap=initial_gap, smoothness=smoothness, diameter=reach, horizon=horizon),
+        horizon=horizon,
+        constants=constants,
+    )
+
+
+def recommend(problem: Problem, *, epsilon: float, probes: int = 64, seed: int = 0) -> Recommendation:
+    """Probe the problem and return the parameters of Corollary 2 for a wanted ε.
+
+    Spends `probes` queries, apart from any budget. The constants are estimates: they can only be too small.
+    """
+    constants = estimate_constants(problem, probes=probes, seed=seed)
+    spread = constants.M_y * constants.L_y * constants.diameter + constants.L1x * constants.diameter**2
+    return corollary_2(constants, epsilon=epsilon, initial_gap=spread)
+
+
+def tracking_constants(objective: Tracking, follower: BoxProjection | BallProjection, box: Box) -> Constants:
+    """Compute the constants of the tracking problem of Section V from its data.
+
+    L₁ₓ = μ, L₁ᵧ = L₂ₓ = β‖C‖, L₂ᵧ = κ‖H‖² and D are exact. L_y = ‖A‖ is exact where some decision leaves all agents
+    free, and an upper bound always. M_y is an upper bound by the triangle inequality.
+    """
+    coupling = objective.payment * _norm(objective.coupling)
+    curvature = objective.tracking * _norm(objective.output) ** 2
+    largest_x = float(np.linalg.norm(np.maximum(np.abs(box.lower), np.abs(box.upper))))
+    if isinstance(follower, BallProjection):
+        largest_y = follower.radius
+    else:
+        largest_y = float(np.linalg.norm(np.maximum(np.abs(follower.lower), np.abs(follower.upper))))
+    pull = objective.tracking * float(np.linalg.norm(objective.output.T @ objective.y_ref))
+    return Constants(
+        dimension=box.dimension,
+        diameter=box.diameter,
+        L1x=objective.effort,
+        L1y=coupling,
+        L2x=coupling,
+        L2y=curvature,
+        M_y=curvature * largest_y + pull + coupling * largest_x,
+        L_y=_norm(follower.matrix),
+        kind="computed",
+    )
+
+
+def estimate_constants(problem: Problem, *, probes: int = 64, seed: int = 0) -> Constants:
+    """Estimate the constants from the largest ratios seen between random decisions; estimates can only be too small."""
+    if as_size(probes, "estimate_constants(probes=...)") < 4:
+        raise ValueError(f"estimate_constants(probes=...) must be at least 4, got {probes}.")
+    feasible_set, rng = problem.feasible_set, generator(seed)
+    count = probes // 2
+    vertices = np.array(
+        [feasible_set.minimize_linear(cost) for cost in rng.standard_normal((2 * count, feasible_set.dimension))]
+    )
+    far = feasible_set.center + rng.uniform(size=(count, 1)) * (vertices[:count] - feasible_set.center)
+    near = far + 0.01 * (vertices[count:] - far)  # pairs that are close: a Lipschitz constant shows locally
+    responses = Evaluator(problem).evaluate(np.concatenate([far, near]))
+    rows = [np.asarray(responses[row, ...]) for row in range(2 * count)]
+    pairs = [(far[k], rows[k], near[k], rows[count + k]) for k in range(count)]
+    pairs += [(far[k], rows[k], far[k - 1], rows[k - 1]) for k in range(count)]
+    ratios = np.array([_ratios(problem, *pair) for pair in pairs]).max(axis=0)
+    L1x, L1y, L2x, L2y, M_y, L_y = (float(ratio) for ratio in ratios)
+    return Constants(
+        dimension=feasible_set.dimension,
+        diameter=feasible_set.diameter,
+        L1x=L1x,
+        L1y=L1y,
+        L2x=L2x,
+        L2y=L2y,
+        M_y=M_y,
+        L_y=L_y,
+        kind="estimated",
+    )
+
+
+def exponent(sizes: Point, values: Point) -> float:
+    """Return the slope of log(values) against log(sizes): the power by which something grows."""
+    slope, _ = np.polyfit([log(size) for size in sizes], [log(value) for value in values], 1)
+    return float(slope)
+
+
+def _ratios(problem: Problem, x: Point, y: Point, x2: Point, y2: Point) -> tuple[float, ...]:
+    objective = problem.objective
+    here, moved_x, moved_y = objective.anchor(x, y), objective.anchor(x2, y), objective.anchor(x, y2)
+    dx, dy = float(np.linalg.norm(x2 - x)) or 1.0, float(np.linalg.norm(y2 - y)) or 1.0
+
+    def change(first: Point, second: Point, distance: float) -> float:
+        return float(np.linalg.norm(np.asarray(second) - np.asarray(first))) / distance
+
+    return (
+        change(here.grad_x, moved_x.grad_x, dx),
+        change(here.grad_x, moved_y.grad_x, dy),
+        change(here.grad_y, moved_x.grad_y, dx),
+        change(here.grad_y, moved_y.grad_y, dy),
+        float(np.linalg.norm(np.asarray(here.grad_y))),
+        float(np.linalg.norm(y2 - y)) / dx,
+    )
+
+
+def _norm(matrix: Point) -> float:
+    return float(np.linalg.norm(matrix, 2))
