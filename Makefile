@@ -1,6 +1,6 @@
 # `make run` and `make test` need Python 3.11+ and nothing else; the environment lives in .venv.
 
-PYTHON ?= python3.11
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 USER_READY := $(VENV)/.user

@@ -46,15 +46,15 @@ def affine(jacobian: Array, offset: Array | None = None, **changes: Any) -> bizo
     return bizol.Problem(**(parts | changes))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Given:
-    """Directions made by hand, one batch per iteration, in order of the iterations."""
+    """Directions made by hand, one batch per iteration, from the beginning again when they are used up."""
 
-    batches: tuple[Any, ...]
+    batches: Any
 
     def draw(self, rng: np.random.Generator, batches: int, count: int, dimension: int) -> Batches:
-        """Return what was given, however much was asked for."""
-        return np.array(self.batches, dtype=np.float64)
+        """Return what was given."""
+        return np.resize(np.array(self.batches, dtype=np.float64), (batches, count, dimension))
 
 
 @dataclass

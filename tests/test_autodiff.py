@@ -65,3 +65,13 @@ def test_a_missing_library_says_how_to_get_it(module: str, monkeypatch: pytest.M
     monkeypatch.setattr(builtins, "__import__", missing)
     with pytest.raises(ImportError, match=rf"Objective.from_{module} needs {module}: pip install 'bizol\[{module}\]'"):
         getattr(Objective, f"from_{module}")(phi)
+
+
+def test_parameters_of_a_network_are_no_obstacle() -> None:
+    import torch
+
+    torch.manual_seed(0)
+    network = torch.nn.Linear(3, 1, dtype=torch.float64)
+    anchor = Objective.from_torch(lambda x, y: network(y).sum() + (x * x).sum()).anchor(X, Y)
+    assert anchor.grad_y == pytest.approx(network.weight.detach().numpy()[0])
+    assert anchor.grad_x == pytest.approx(2 * X)

@@ -11,6 +11,7 @@ import pytest
 
 import bizol
 from bizol import BiZOL, EvaluationError, Evaluator
+from bizol.arrays import to_numpy
 from tests.problems import saturated
 
 POINTS = np.array([[0.1, 0.2, 0.3], [0.4, 0.5, 0.6]])
@@ -53,7 +54,7 @@ def test_lists_become_arrays_and_other_floats_become_double() -> None:
         (lambda x: x[:1], r"must return one row per query: given shape \(2, 3\) it must return \(2, m\), got \(1, 3\)"),
         (lambda x: x.sum(axis=1), r"must return one row per query.*got \(2,\)"),
         (lambda x: x * [[1], [np.nan]], r"The response to query 1 is not finite \(1 of 2 are not\)"),
-        (lambda x: x[:, :0], r"The response to query 0 must have the size of the first one, 0, got 0"),
+        (lambda x: x[:, :0], r"The response to query 0 must not be empty"),
         (lambda x: x / "a", r"The follower failed at queries 0 to 1: "),
     ],
 )
@@ -126,3 +127,111 @@ def test_foreign_responses_that_are_not_finite_are_caught(vectorized: bool) -> N
 
     with pytest.raises(EvaluationError, match="The response to query 1 is not finite"):
         Evaluator(saturated(response=respond, vectorized=vectorized)).evaluate(POINTS)
+
+
+# --- neither side can change what the other holds
+
+
+@pytest.mark.parametrize("vectorized", [False, True])
+def test_a_follower_that_reuses_its_buffer_is_understood(vectorized: bool) -> None:
+    buffers: dict[Any, Any] = {}
+
+    def respond(x: Any) -> Any:
+        buffer = buffers.setdefault(np.shape(x), np.empty_like(x))
+        buffer[...] = np.clip(2 * x + 0.25, -1.0, 1.0)
+        return buffer
+
+    method = BiZOL(0.1, 0.2, 3)
+    reused = bizol.minimize(saturated(response=respond, vectorized=vectorized), method=method, budget=100, seed=0)
+    fresh = bizol.minimize(saturated(vectorized=vectorized), method=method, budget=100, seed=0)
+    for mine, theirs in ((reused.best, fresh.best), (reused.drawn, fresh.drawn), (reused.last, fresh.last)):
+        assert np.array_equal(mine.x, theirs.x)
+        assert np.array_equal(mine.y, theirs.y)
+
+
+@pytest.mark.parametrize("vectorized", [False, True])
+@pytest.mark.parametrize("budget", [100, 103])  # with and without a closing query
+def test_a_follower_may_write_on_its_copy_of_the_decision(vectorized: bool, budget: int) -> None:
+    def respond(x: Any) -> Any:
+        x *= 2
+        x += 0.25
+        return np.clip(x, -1.0, 1.0)
+
+    method = BiZOL(0.1, 0.2, 3)
+    writing = bizol.minimize(saturated(response=respond, vectorized=vectorized), method=method, budget=budget, seed=0)
+    reading = bizol.minimize(saturated(vectorized=vectorized), method=method, budget=budget, seed=0)
+    assert np.array_equal(writing.last.x, reading.last.x)
+    polytope = bizol.Polytope(lower=-np.ones(3), upper=np.ones(3))
+    saturated(response=respond, vectorized=vectorized, feasible_set=polytope).check()
+    assert polytope.center.tolist() == [0, 0, 0]
+
+
+def test_an_objective_cannot_write_on_the_response() -> None:
+    def value(x: Any, y: Any) -> Any:
+        y -= 0.5
+        return float(y @ y)
+
+    objective = bizol.Objective(value, lambda x, y: 0 * x, lambda x, y: 2 * y)
+    with pytest.raises(EvaluationError, match=r"Objective\(value=\.\.\.\) failed: ValueError.*read-only"):
+        bizol.minimize(saturated(objective=objective), budget=100)
+
+
+# --- what is and what is not a response
+
+
+def test_responses_of_other_kinds() -> None:
+    import pandas
+    import torch
+
+    def answer(make: Any) -> Any:
+        return Evaluator(saturated(response=make)).evaluate(POINTS[:1])[0]
+
+    assert np.array_equal(answer(lambda x: pandas.Series([1.0, 2.0, 3.0])), [1, 2, 3])
+    assert not answer(lambda x: torch.tensor([1.0, 2.0], requires_grad=True)).requires_grad
+    for respond, message in (
+        (lambda x: np.array([1j, 0, 0]), "it returned complex numbers"),
+        (lambda x: torch.tensor([1, 2, 3], dtype=torch.uint8), "must be of a floating type"),
+        (lambda x: np.ma.masked_array([1.0, 2.0, 3.0], mask=[False, True, False]), "is not finite"),
+    ):
+        with pytest.raises(EvaluationError, match=message):
+            answer(respond)
+
+
+def test_the_rows_that_were_answered_are_kept_when_others_are_not_finite() -> None:
+    with pytest.raises(EvaluationError) as caught:
+        Evaluator(saturated(response=lambda x: x * [[1], [np.nan]], vectorized=True)).evaluate(POINTS)
+    assert np.array_equal(caught.value.points, POINTS[:1])  # type: ignore[arg-type]
+    assert np.array_equal(caught.value.responses, POINTS[:1])  # type: ignore[arg-type]
+
+
+def test_the_first_response_is_shown_before_the_second_query() -> None:
+    shown: list[Any] = []
+    for vectorized in (False, True):
+        evaluator = Evaluator(saturated(vectorized=vectorized), first=lambda x, y: shown.append((x, y)))
+        evaluator.evaluate(POINTS)
+        evaluator.evaluate(POINTS)
+    assert len(shown) == 2
+    assert np.array_equal(shown[0][0], POINTS[0])
+
+
+def test_a_device_of_its_own_is_no_obstacle_for_the_estimate() -> None:
+    """Only B numbers come back, through one door (`to_numpy`); everything else stays on the device."""
+
+    class Elsewhere:
+        """A vector that is moved home by `cpu`, as PyTorch's are, and refuses every other way."""
+
+        def __init__(self, array: Any) -> None:
+            self.array = array
+
+        def detach(self) -> Elsewhere:
+            return self
+
+        def cpu(self) -> Any:
+            return self.array
+
+        def __array__(self, *_: Any, **__: Any) -> Any:
+            raise TypeError("not from here")
+
+    assert np.array_equal(to_numpy(Elsewhere(np.ones(3))), np.ones(3))
+    with pytest.raises(TypeError, match="not from here"):
+        np.asarray(Elsewhere(np.ones(3)))

@@ -285,16 +285,16 @@ def test_the_center_of_a_polytope_keeps_its_distance() -> None:
         (lambda: bizol.Box([0, 2], [1, 1]), r"Box.*empty: in coordinate 1 the lower bound 2 exceeds the upper bound 1"),
         (lambda: bizol.Box([0], [np.inf]), r"Box.*must be bounded, but coordinate 0 is not"),
         (lambda: bizol.Box([0, 0], [1]), r"Box\(upper=\.\.\.\) must be a vector of size 2, got shape \(1,\)"),
-        (lambda: bizol.Box([[0]], [1]), r"Box\(lower=\.\.\.\) must be a vector, got shape \(1, 1\)"),
+        (lambda: bizol.Box([[0]], [1]), r"Box\(lower=\.\.\.\) must be a non-empty vector, got shape \(1, 1\)"),
         (lambda: bizol.Box([np.nan], [1]), r"Box\(lower=\.\.\.\) must hold numbers, but entry \(0,\) is NaN"),
         (lambda: bizol.Box(["a"], [1]), r"Box\(lower=\.\.\.\) must be an array of numbers"),
-        (lambda: bizol.Box([], []), r"Box\(lower=\.\.\.\) must be a vector, got shape \(0,\)"),
+        (lambda: bizol.Box([], []), r"Box\(lower=\.\.\.\) must be a non-empty vector, got shape \(0,\)"),
         (lambda: bizol.Ball([0], -1), r"Ball\(radius=\.\.\.\) must be a positive, finite number, got -1"),
         (lambda: bizol.Ball([np.inf], 1), r"Ball\(center=\.\.\.\) must be finite"),
         (lambda: bizol.Ball([0], True), r"Ball\(radius=\.\.\.\) must be a positive, finite number, got True"),
         (lambda: bizol.L1Ball([0], 0), r"L1Ball\(radius=\.\.\.\) must be a positive"),
         (lambda: bizol.LpBall([0], 1, p=0.5), r"LpBall\(p=\.\.\.\) must be in \[1, inf\], where the ball is convex"),
-        (lambda: bizol.Ellipsoid([0, 0], [[1, 2], [0, 1]]), r"Ellipsoid\(shape=\.\.\.\) must be symmetric"),
+        (lambda: bizol.Ellipsoid([0, 0], [[1, 2], [0, 1]]), r"Ellipsoid\(shape=\.\.\.\) must be a symmetric matrix"),
         (lambda: bizol.Ellipsoid([0, 0], [[1, 0], [0, 0]]), r"must be positive definite, its smallest eigenvalue is 0"),
         (lambda: bizol.Ellipsoid([0, 0], np.eye(3)), r"Ellipsoid\(shape=\.\.\.\) must be a matrix with 2 columns"),
         (lambda: bizol.Simplex(0), r"Simplex\(dimension=\.\.\.\) must be a positive integer, got 0"),
@@ -305,7 +305,7 @@ def test_the_center_of_a_polytope_keeps_its_distance() -> None:
             lambda: bizol.ConvexHull(np.array([[0, np.inf], [1, 1]])),
             r"ConvexHull\(points=\.\.\.\) must be finite, but row 0",
         ),
-        (lambda: bizol.ConvexHull([1, 2]), r"ConvexHull\(points=\.\.\.\) must be a matrix, got shape \(2,\)"),
+        (lambda: bizol.ConvexHull([1, 2]), r"ConvexHull\(points=\.\.\.\) must be a non-empty matrix, got shape \(2,\)"),
         (lambda: bizol.Polytope(lower=0), r"Polytope.*needs a matrix .* to know its dimension"),
         (lambda: bizol.Polytope(A_ub=[[1.0]]), r"Polytope\(A_ub=\.\.\., b_ub=\.\.\.\) must be given together"),
         (lambda: bizol.Polytope([[1, 1]], [1]), r"Polytope.*must be bounded"),
@@ -338,3 +338,139 @@ def test_sets_keep_their_own_copy_of_what_they_were_given() -> None:
 
 def test_a_polytope_says_what_it_is() -> None:
     assert repr(EXAMPLES["polytope"][0]) == "Polytope(8 inequalities, 0 equalities, dimension 4)"
+
+
+# --- extremes
+
+
+@pytest.mark.parametrize(
+    "polytope",
+    [
+        bizol.Polytope([[0.0, 0.0]], [1.0], lower=[-1, 0], upper=[4, 3]),
+        bizol.Polytope(A_eq=[[0.0, 0.0]], b_eq=[0.0], lower=[-1, 0], upper=[4, 3]),
+        bizol.Polytope([[1e-10, 1e-10]], [1.0], lower=[-1, 0], upper=[4, 3]),
+        bizol.Polytope(lower=[-1, 0], upper=[4, 3]),
+    ],
+)
+def test_rows_that_say_nothing_leave_the_box(polytope: bizol.Polytope) -> None:
+    assert polytope.minimize_linear(np.array([-1.0, -1.0])).tolist() == [4, 3]
+    assert polytope.minimize_linear(np.array([1.0, 1.0])).tolist() == [-1, 0]
+
+
+def test_a_row_of_zeros_that_contradicts_itself_is_empty() -> None:
+    with pytest.raises(ValueError, match="is empty: a row of zeros"):
+        bizol.Polytope([[0.0, 0.0]], [-1.0], lower=[-1, 0], upper=[4, 3])
+
+
+def test_coordinates_of_very_different_size() -> None:
+    """{x ∈ [0, 2] × [0, 10¹²] : x₁ + 10⁻¹⁰ x₂ ≤ 1}: the best corner of −x₁ − 10⁻¹⁰ x₂ has value −1."""
+    polytope = bizol.Polytope([[1, 1e-10]], [1], lower=0, upper=[2, 1e12])
+    for cost in ([-1.0, -1e-10], [-1.0, 0.0], [0.0, -1.0]):
+        vertex = polytope.minimize_linear(np.array(cost))
+        assert (vertex >= 0).all()
+        assert vertex[0] + 1e-10 * vertex[1] <= 1 + 1e-9
+    assert polytope.minimize_linear(np.array([-1.0, -1e-10])) @ [-1.0, -1e-10] == pytest.approx(-1)
+
+
+@pytest.mark.parametrize("unit", [1e-10, 1e-4, 1e6, 1e16])
+@pytest.mark.parametrize("what", ["rows", "everything"])
+def test_units_do_not_change_a_polytope(unit: float, what: str) -> None:
+    size = unit if what == "everything" else 1.0
+    plain = bizol.Polytope(A_UB, B_UB, lower=-2, upper=2)
+    scaled = bizol.Polytope(unit * A_UB, unit * size * B_UB, lower=-2 * size, upper=2 * size)
+    for cost in np.random.default_rng(0).standard_normal((5, 4)):
+        assert scaled.minimize_linear(cost) / size == pytest.approx(plain.minimize_linear(cost), abs=1e-7)
+
+
+def test_loose_bounds_do_not_blow_up_the_diameter() -> None:
+    simplex = bizol.Polytope(A_eq=np.ones((1, 3)), b_eq=[1], lower=0, upper=1e6)
+    assert simplex.diameter == pytest.approx(np.sqrt(3))
+    assert not simplex.contains(np.array([0.5, 0.5, 1e-3]))
+
+
+def test_the_center_of_a_polytope_cannot_be_moved() -> None:
+    polytope = bizol.Polytope(lower=[0, 0], upper=[1, 1])
+    with pytest.raises(ValueError, match="read-only"):
+        polytope.center[0] = 7
+
+
+@pytest.mark.parametrize("far", [1e3, 1e8, 1e17, 1e300])
+def test_far_points_are_projected_onto_the_set(far: float) -> None:
+    point = np.array([far, 0.3 * far, 0.0])
+    for feasible_set in (
+        bizol.Simplex(3),
+        bizol.CappedSimplex(np.full(3, 0.6)),
+        bizol.BudgetSet(np.full(3, 0.6)),
+        bizol.L1Ball(np.zeros(3)),
+        bizol.Box(np.zeros(3), np.ones(3)),
+    ):
+        nearest = feasible_set.project(point)
+        assert feasible_set.contains(nearest)
+        assert nearest[0] >= nearest[1] >= nearest[2]
+
+
+@pytest.mark.parametrize("shift", [1e6, 1e9, 1e12])
+def test_a_set_moved_far_away_still_contains_its_center_and_vertices(shift: float) -> None:
+    moved = bizol.Translated(bizol.Simplex(3), np.full(3, shift))
+    assert moved.contains(moved.center)
+    assert moved.contains(moved.minimize_linear(np.array([1.0, 2.0, 3.0])))
+    assert not moved.contains(moved.center + 1e-2)
+
+
+@pytest.mark.parametrize("size", [1e-200, 1e200])
+def test_costs_of_any_size_have_the_same_vertex(size: float) -> None:
+    cost = np.array([3.0, -4.0, 1.0])
+    for name in ("ball", "ellipsoid", "lp-ball, p=4", "box", "l1-ball"):
+        feasible_set = EXAMPLES[name][0]
+        assert feasible_set.minimize_linear(size * cost) == pytest.approx(feasible_set.minimize_linear(cost))
+
+
+def test_caps_that_just_add_up_are_accepted() -> None:
+    caps = [0.1, 0.5, 0.3, 0.1]  # 0.9999999999999999 in floating point
+    assert bizol.CappedSimplex(caps, 1.0).center == pytest.approx(caps)
+
+
+def test_sizes_of_narrow_integer_types_do_not_overflow() -> None:
+    assert bizol.Spectraplex(np.int8(12)).dimension == 144  # type: ignore[arg-type]
+    assert bizol.NuclearNormBall((np.int8(100), np.int8(100))).dimension == 10_000  # type: ignore[arg-type]
+    check_feasible_set(bizol.Simplex(np.int64(3)))  # type: ignore[arg-type]
+
+
+def test_symmetry_is_judged_by_the_size_of_the_matrix() -> None:
+    bizol.Ellipsoid([0, 0], np.array([[1, 1e-17], [2e-17, 1]]))
+    with pytest.raises(ValueError, match="symmetric"):
+        bizol.Ellipsoid([0, 0], np.array([[1, 0.05], [0, 1]]))
+
+
+# --- ties, tolerances
+
+
+def test_ties_go_where_the_comments_say() -> None:
+    flat = np.ones(3)
+    assert bizol.Simplex(3).minimize_linear(flat).tolist() == [1, 0, 0]
+    assert bizol.CappedSimplex(np.full(3, 0.6)).minimize_linear(flat) == pytest.approx([0.6, 0.4, 0])
+    assert bizol.L1Ball(np.zeros(3)).minimize_linear(flat).tolist() == [-1, 0, 0]
+    assert bizol.LpBall(np.zeros(3), p=1).minimize_linear(flat).tolist() == [-1, 0, 0]
+    assert bizol.ConvexHull([[1, 0], [0, 1]]).minimize_linear(np.ones(2)).tolist() == [1, 0]
+    assert bizol.Box([0, 0], [1, 1]).minimize_linear(np.zeros(2)).tolist() == [0, 0]
+
+
+def test_tolerances_are_relative_to_the_size_of_the_set() -> None:
+    for size in (1e-6, 1.0, 1e6):
+        for feasible_set in (
+            bizol.Box([0, 0], [size, size]),
+            bizol.Scaled(bizol.Box([0, 0], [1, 1]), size),
+            bizol.Polytope(A_ub=[[1e3, 0.0]], b_ub=[1e3 * size], lower=0, upper=size),
+        ):
+            corner = np.array([size, size])
+            assert feasible_set.contains(corner + 1e-8 * size, tolerance=1e-7)
+            assert not feasible_set.contains(corner + 1e-6 * size, tolerance=1e-7)
+
+
+def test_rounding_never_excludes_a_point_of_the_set() -> None:
+    far = bizol.Box([1e9], [1e9 + 1e-6])
+    assert far.contains(np.array([1e9 + 1e-6 + 2e-7]), tolerance=0.0)  # one unit in the last place
+
+
+def test_what_the_caps_leave_cannot_move_far() -> None:
+    assert bizol.CappedSimplex(np.ones(3), total=2.9).diameter <= 0.2 + 1e-12

@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 
 import bizol
 from bizol import VZO, BiZOL, Coordinates, OrthonormalBlocks, PowerLaw, Rademacher, Sphere
+from bizol.methods.two_point import look
+from bizol.randomness import OUTPUT, generator
 from bizol.testing import check_method
-from tests.problems import Given, affine, quadratic, saturated
+from tests.problems import Counting, Given, affine, quadratic, saturated
 
 METHODS = [
     BiZOL(delta=0.1, step=0.1, batch=2),
@@ -114,7 +116,7 @@ def test_random_directions_give_what_a_plain_loop_gives() -> None:
     method, x = BiZOL(delta=0.08, step=0.1, batch=5), np.array([0.3, -0.2, 0.9])
     state = method.start(problem, x, seed=11)
     for _ in range(40):  # longer than one stretch of directions drawn together
-        w = state.directions
+        w = look(method, state)
         y = problem.response(x)
         slopes = np.array([problem.response(x + 0.08 * v) - problem.response(x - 0.08 * v) for v in w]) / 0.16
         gradient = x + 3 / 5 * (slopes.T @ w).T @ (y - 0.5)
@@ -144,13 +146,51 @@ def test_the_same_seed_gives_the_same_bits_and_another_seed_others(method: Any) 
 @pytest.mark.parametrize("method", METHODS[:3], ids=lambda method: type(method).__name__)
 def test_directions_are_never_repeated_along_a_run(method: Any) -> None:
     states = list(islice(bizol.iterate(saturated(), method, seed=0), 80))
-    assert len({state.directions.tobytes() for state in states}) == 80
+    assert len({look(method, state).tobytes() for state in states}) == 80
 
 
-def test_large_problems_draw_for_one_iteration_at_a_time() -> None:
-    problem = saturated(4000)
-    assert len(BiZOL(0.1, 0.1, 10).start(problem, seed=0).ahead) == 0
-    assert len(BiZOL(0.1, 0.1, 1).start(saturated(20), seed=0).ahead) == 31
+def test_the_stream_of_directions_is_that_of_seed_and_iteration() -> None:
+    """The key is a promise: with another one, journals of old runs could not be replayed."""
+
+    def drawn(seed: int, key: int, batches: int, count: int, n: int) -> Any:
+        rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed, spawn_key=(key,))))
+        return Sphere().draw(rng, batches, count, n)
+
+    small = BiZOL(0.1, 0.1, 2)  # short directions: 32 iterations share a stream
+    states = list(islice(bizol.iterate(saturated(), small, seed=7), 40))
+    assert np.array_equal(look(small, states[0]), drawn(7, 0, 32, 2, 3)[0])
+    assert np.array_equal(look(small, states[35]), drawn(7, 32, 32, 2, 3)[3])
+    large = BiZOL(0.1, 0.1, 10)  # long ones: each iteration has its own
+    states = list(islice(bizol.iterate(saturated(2000), large, seed=7), 3))
+    assert np.array_equal(look(large, states[2]), drawn(7, 2, 1, 10, 2000)[0])
+    growing = BiZOL(0.1, 0.1, lambda k: k + 1)
+    states = list(islice(bizol.iterate(saturated(), growing, seed=7), 3))
+    assert np.array_equal(look(growing, states[2]), drawn(7, 2, 1, 3, 3)[0])
+    medium = BiZOL(0.1, 0.1, 10)  # 2**14 numbers are drawn together at most
+    states = list(islice(bizol.iterate(saturated(200), medium, seed=7), 9))
+    assert np.array_equal(look(medium, states[8]), drawn(7, 8, 8, 10, 200)[0])
+
+
+def test_the_draw_of_the_output_has_a_stream_of_its_own() -> None:
+    output = generator(3, *OUTPUT).random(4)
+    assert not any(np.array_equal(output, generator(3, k).random(4)) for k in range(100))
+
+
+def test_a_sampler_that_cannot_be_hashed_or_draws_the_wrong_shape() -> None:
+    class Stubborn(list):  # type: ignore[type-arg]
+        def draw(self, rng: Any, batches: int, count: int, dimension: int) -> Any:
+            return Sphere().draw(rng, batches, count, dimension)
+
+    class Generous:
+        def draw(self, rng: Any, batches: int, count: int, dimension: int) -> Any:
+            return Sphere().draw(rng, batches, count + 2, dimension)
+
+    run = [
+        bizol.minimize(saturated(), method=BiZOL(0.1, 0.1, 2, d), budget=50, seed=0).x for d in (Stubborn(), Sphere())
+    ]
+    assert np.array_equal(run[0], run[1])
+    with pytest.raises(ValueError, match=r"Generous.draw.* must return shape \(32, 2, 3\).*got \(32, 4, 3\)"):
+        bizol.minimize(saturated(), method=BiZOL(0.1, 0.1, 2, Generous()), budget=50)
 
 
 @pytest.mark.parametrize("sampler", [Sphere(), OrthonormalBlocks(), Coordinates(), Rademacher()], ids=repr)
@@ -233,15 +273,25 @@ def test_schedules_are_followed() -> None:
         ({"step": 1.5}, r"\(step=\.\.\.\) must be in \(0, 1\].*got 1.5"),
         ({"step": lambda k: 2.0}, r"\(step=\.\.\.\) must be in \(0, 1\].*got 2.0"),
         ({"step": np.nan}, r"\(step=\.\.\.\) must be in \(0, 1\].*got nan"),
-        ({"batch": 0}, r"\(batch=\.\.\.\) must be at least 1, got 0"),
-        ({"batch": 2.5}, r"\(batch=\.\.\.\) must be a whole number, got 2.5"),
-        ({"batch": lambda k: 0}, r"\(batch=\.\.\.\) must be at least 1, got 0"),
+        ({"batch": 0}, r"\(batch=\.\.\.\) must be a whole number, at least 1, got 0"),
+        ({"batch": 2.5}, r"\(batch=\.\.\.\) must be a whole number, at least 1, got 2.5"),
+        ({"batch": lambda k: 0}, r"\(batch=\.\.\.\) must be a whole number, at least 1, got 0"),
+        ({"batch": lambda k: 2.9}, r"\(batch=\.\.\.\) must be a whole number, at least 1, got 2.9"),
+        ({"delta": 1e-16}, r"\(delta=\.\.\.\) must be large enough to move x at all: 1e-16 is lost"),
         ({"directions": "sphere"}, r"\(directions=\.\.\.\) must have a draw method, .* got 'sphere'"),
     ],
 )
 def test_parameters_that_cannot_be_right_are_refused(kind: Any, parameters: Any, message: str) -> None:
+    follower = Counting(lambda x: x)
+    problem = saturated(response=follower)
+
+    def run() -> None:
+        method = kind(**({"delta": 0.1, "step": 0.1, "batch": 2} | parameters))
+        bizol.minimize(problem, np.full(3, 0.5), method=method, budget=50)
+
     with pytest.raises(ValueError, match=f"^{kind.__name__}{message}"):
-        bizol.minimize(saturated(), method=kind(**({"delta": 0.1, "step": 0.1, "batch": 2} | parameters)), budget=50)
+        run()
+    assert follower.asked == []
 
 
 @pytest.mark.parametrize(
@@ -270,6 +320,52 @@ def test_tell_needs_one_response_per_query() -> None:
             method.tell(state, np.zeros(asked))
 
 
+def test_numbers_of_narrow_types_are_taken_for_what_they_mean() -> None:
+    plain = BiZOL(delta=0.25, step=0.5, batch=100)
+    for method in (
+        BiZOL(delta=np.float32(0.25), step=np.float16(0.5), batch=np.int8(100)),  # type: ignore[arg-type]
+        BiZOL(delta=lambda k: np.float32(0.25), step=lambda k: np.float16(0.5), batch=np.int8(100)),  # type: ignore
+    ):
+        runs = [bizol.minimize(saturated(), method=m, budget=402, seed=0).last.x for m in (plain, method)]
+        assert np.array_equal(runs[0], runs[1])
+
+
+def test_a_start_outside_of_a_set_without_projection_is_refused_too() -> None:
+    polytope = bizol.Polytope(lower=np.zeros(3), upper=np.ones(3))
+    with pytest.raises(ValueError, match="a Polytope of dimension 3, but does not; leave it out"):
+        BiZOL(0.1, 0.1, 2).start(saturated(feasible_set=polytope), [2, 0, 0])
+
+
+def test_integers_and_tensors_can_be_told() -> None:
+    import torch
+
+    method = BiZOL(0.1, 0.1, 1)
+    state = method.start(saturated(), seed=0)
+    answers = np.array([[3, 0, 1], [200, 5, 9], [1, 250, 9]])
+    expected = method.tell(state, answers.astype(float)).move
+    for told in (
+        answers,
+        answers.astype(np.uint8),
+        [list(row) for row in answers],
+        [row.astype(np.uint8) for row in answers],
+    ):
+        move = method.tell(state, told).move
+        assert move is not None
+        assert expected is not None
+        assert np.array_equal(move.hypergradient.value, expected.hypergradient.value)
+    tensors = method.tell(state, [torch.tensor(row, dtype=torch.float64) for row in answers]).move
+    assert tensors is not None
+    assert isinstance(tensors.response, torch.Tensor)
+
+
+def test_a_response_told_that_is_not_finite_is_named() -> None:
+    method = BiZOL(0.1, 0.1, 2)
+    answers = np.zeros((5, 3))
+    answers[3, 1] = np.nan
+    with pytest.raises(bizol.EvaluationError, match=r"The response to query 3 is not finite \(1 of 5 are not\)"):
+        method.tell(method.start(saturated(), seed=0), answers)
+
+
 def test_tell_takes_lists_as_well() -> None:
     method = BiZOL(0.1, 0.1, 1)
     state = method.start(saturated(), seed=0)
@@ -282,9 +378,12 @@ def test_tell_takes_lists_as_well() -> None:
     ("x0", "message"),
     [
         ([0.0, 0.0], r"x0 must be a vector of size 3, got shape \(2,\)"),
-        ([2.0, 0.0, 0.0], r"x0 must lie in the feasible set, a Box of dimension 3, but does not"),
+        (
+            [2.0, 0.0, 0.0],
+            r"x0 must lie in .* a Box of dimension 3, but is 1 away from it: .* 1 in coordinate 0, not 2",
+        ),
         ([np.nan, 0.0, 0.0], r"x0 must hold numbers, but entry \(0,\) is NaN"),
-        ([np.inf, 0.0, 0.0], r"x0 must lie in the feasible set"),
+        ([np.inf, 0.0, 0.0], r"x0 must be finite, but entry 0 is inf"),
     ],
 )
 def test_a_start_outside_of_the_set_is_refused(x0: Any, message: str) -> None:
@@ -297,8 +396,9 @@ def test_a_start_is_copied_and_states_are_read_only() -> None:
     state = BiZOL(0.1, 0.1, 2).start(saturated(), x0)
     x0[0] = 0.5
     assert state.x[0] == 0
-    with pytest.raises(ValueError, match="read-only"):
-        state.x[0] = 0.5
+    for seen in islice(bizol.iterate(saturated(), BiZOL(0.1, 0.1, 2)), 3):
+        with pytest.raises(ValueError, match="read-only"):
+            seen.x[0] = 0.5
 
 
 def test_seeds_that_cannot_be_right_are_refused() -> None:

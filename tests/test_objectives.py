@@ -46,6 +46,11 @@ def test_the_gradients_agree_with_automatic_differentiation() -> None:
     assert PHI.grad_y(X[0], Y[0]) == pytest.approx(np.asarray(grad_y), rel=1e-12)
 
 
+def test_lists_will_do() -> None:
+    listed = Tracking(**{name: np.asarray(part).tolist() for name, part in PARTS.items()})
+    assert listed.value(X[0], Y[0]) == PHI.value(X[0], Y[0])
+
+
 def test_many_pairs_at_once_give_the_same() -> None:
     one_by_one, at_once = PHI.objective(), PHI.objective(vectorized=True)
     assert at_once.values(X, Y) == pytest.approx(one_by_one.values(X, Y))

@@ -33,6 +33,13 @@ def test_an_anchor_holds_the_exact_first_order_information(objective: Objective)
     assert np.array_equal(anchor.grad_y, Y - 0.5)
 
 
+def test_gradients_may_be_lists() -> None:
+    objective = changed(grad_x=lambda x, y: [1, 2], grad_y=lambda x, y: [1, 2, 3])
+    anchor = objective.anchor(X, Y)
+    assert anchor.grad_x.tolist() == [1, 2]
+    assert anchor.grad_y.tolist() == [1, 2, 3]
+
+
 def test_values_are_the_same_one_by_one_or_at_once() -> None:
     rng = np.random.default_rng(0)
     points, responses = rng.standard_normal((5, 2)), rng.standard_normal((5, 3))
@@ -58,6 +65,12 @@ def changed(**parts: Any) -> Objective:
         (changed(value=lambda x, y: 1 / 0), r"Objective\(value=\.\.\.\) failed: ZeroDivisionError: division by zero"),
         (changed(grad_x=lambda x, y: y), r"\(grad_x=\.\.\.\) must return shape \(2,\), the shape of x, got \(3,\)"),
         (changed(grad_y=lambda x, y: x), r"\(grad_y=\.\.\.\) must return shape \(3,\), the shape of y, got \(2,\)"),
+        (changed(value=lambda x, y: None), r"Objective\(value=\.\.\.\) must return a number, got None"),
+        (changed(grad_x=lambda x, y: "steep"), r"\(grad_x=\.\.\.\) must return an array of numbers, got 'steep'"),
+        (
+            changed(value=lambda x, y: np.zeros(2), vectorized=True),
+            r"must return one row per pair: given 1 pair it returned shape \(2,\)",
+        ),
         (changed(grad_y=lambda x, y: 1.0), r"\(grad_y=\.\.\.\) must return shape \(3,\), the shape of y, got \(\)"),
         (
             changed(value=lambda x, y: 0.0, vectorized=True),

@@ -14,10 +14,11 @@ bizol.minimize(saturated(), method=bizol.BiZOL(0.1, 0.1, 2), budget=300, seed=0,
 """
 
 
-def test_on_a_terminal_the_bar_counts_queries_and_shows_the_best_value() -> None:
+def on_a_terminal(script: str) -> bytes:
+    """Run a script on a terminal of its own and return all it showed."""
     controller, terminal = pty.openpty()
     environment = os.environ | {"TERM": "xterm", "COLUMNS": "100"}
-    run = subprocess.Popen([sys.executable, "-c", SCRIPT], stdout=terminal, stderr=terminal, env=environment)
+    run = subprocess.Popen([sys.executable, "-c", script], stdout=terminal, stderr=terminal, env=environment)
     os.close(terminal)
     shown = b""
     try:
@@ -28,9 +29,18 @@ def test_on_a_terminal_the_bar_counts_queries_and_shows_the_best_value() -> None
     finally:
         os.close(controller)
     assert run.wait() == 0
+    return shown
+
+
+def test_on_a_terminal_the_bar_counts_queries_and_shows_the_best_value() -> None:
+    shown = on_a_terminal(SCRIPT)
     assert b"300/300" in shown
     assert b"queries" in shown
     assert b"best 0.01875" in shown
+
+
+def test_a_vectorized_follower_moves_the_bar_as_far() -> None:
+    assert b"300/300" in on_a_terminal(SCRIPT.replace("saturated()", "saturated(vectorized=True)"))
 
 
 def test_where_there_is_no_terminal_nothing_is_printed() -> None:

@@ -282,3 +282,84 @@ def test_a_misshapen_gradient_shows_after_one_query() -> None:
     with pytest.raises(EvaluationError, match=message):
         bizol.minimize(saturated(response=follower, objective=objective), budget=100)
     assert len(follower.asked) == 1
+
+
+# --- nothing is lost, whatever goes wrong
+
+
+def test_a_schedule_is_not_asked_beyond_the_run() -> None:
+    radii = [0.1] * 10
+    solution = bizol.minimize(saturated(), method=BiZOL(lambda k: radii[k], 0.1, 2), budget=50, seed=0)
+    assert solution.iterations == 10
+
+
+@pytest.mark.parametrize(
+    ("changes", "method", "kind"),
+    [
+        ({}, BiZOL(lambda k: 0.1 if k < 5 else -1.0, 0.1, 2), ValueError),
+        ({}, BiZOL(lambda k: ([0.1] * 5)[k], 0.1, 2), IndexError),
+        (
+            {
+                "objective": bizol.Objective(
+                    lambda x, y: None if abs(x[0]) > 0.4 else 1.0, lambda x, y: x - 9, lambda x, y: y
+                )
+            },
+            BiZOL(0.1, 0.1, 2),
+            EvaluationError,
+        ),
+    ],
+)
+def test_any_exception_carries_the_run(changes: Any, method: Any, kind: Any) -> None:
+    with pytest.raises(kind) as caught:
+        bizol.minimize(saturated(**changes), method=method, budget=500, seed=0)
+    solution = caught.value.solution
+    assert solution.iterations >= 5
+    assert solution.status is Status.FAILED
+    assert np.isfinite(solution.value)
+    assert "this exception's `solution`" in caught.value.__notes__[0]
+
+
+def test_an_objective_that_fails_leaves_the_answers_of_the_batch() -> None:
+    objective = bizol.Objective(lambda x, y: "much", lambda x, y: x, lambda x, y: y)
+    with pytest.raises(EvaluationError, match=r"must return a number, got 'much'") as caught:
+        bizol.minimize(saturated(objective=objective, vectorized=True), method=BiZOL(0.1, 0.1, 2), budget=50)
+    assert caught.value.solution is not None
+    objective = bizol.Objective(lambda x, y: 0.0, lambda x, y: x, lambda x, y: np.full(3, np.nan))
+    with pytest.raises(EvaluationError, match="hypergradient of iteration 0") as caught:
+        bizol.minimize(saturated(objective=objective), method=BiZOL(0.1, 0.1, 2), budget=50)
+    assert caught.value.points is not None
+    assert len(caught.value.points) == 5
+
+
+@pytest.mark.parametrize("method", [3, BiZOL, object()])
+def test_something_that_is_no_method_is_refused_at_once(method: Any) -> None:
+    with pytest.raises(ValueError, match=r"method must have start, ask and tell, as bizol.BiZOL\(\.\.\.\) has"):
+        bizol.minimize(saturated(), method=method, budget=50)
+    with pytest.raises(ValueError, match="method must have start, ask and tell"):
+        bizol.iterate(saturated(), method)
+    with pytest.raises(ValueError, match=r"problem must be a bizol.Problem, got 3"):
+        bizol.iterate(3, BiZOL(0.1, 0.1, 1))  # type: ignore[arg-type]
+
+
+def test_the_final_decision_is_the_best_when_it_is() -> None:
+    """The response is the decision, φ falls all the way: the decision after the last move is the lowest."""
+    problem = affine(np.eye(2))
+    solution = bizol.minimize(problem, [1.0, 1.0], method=BiZOL(0.1, 0.1, 4), budget=10, seed=0)
+    assert solution.best is solution.last
+    assert solution.value == solution.history.value[-1] < solution.history.value[0]
+
+
+def test_of_equal_values_the_first_is_the_best() -> None:
+    flat = bizol.Objective(lambda x, y: 1.0, lambda x, y: x + 3, lambda x, y: 0 * y)
+    assert bizol.minimize(saturated(objective=flat), budget=100, seed=0).best.iteration == 0
+
+
+def test_the_default_method_is_fitted_to_size_and_budget() -> None:
+    def default(n: int, budget: int, **changes: Any) -> Any:
+        return bizol.minimize(saturated(n, **changes), budget=budget, seed=0, stop=lambda state: True).method
+
+    assert default(20, 10_000) == BiZOL(0.04, bizol.open_loop(), 20, bizol.OrthonormalBlocks())
+    assert default(20, 100).batch == 5
+    assert default(20, 3).batch == 1
+    point = default(3, 100, feasible_set=bizol.Box(np.ones(3), np.ones(3)))
+    assert point.delta == 0.02

@@ -71,6 +71,7 @@ def sharing_minimizer(cost: Any) -> Any:
         ({"minimize_linear": counting_minimizer()}, "the same cost gives the same vertex"),
         ({"minimize_linear": spoiling_minimizer}, "leaves the cost it was given alone"),
         ({"minimize_linear": sharing_minimizer}, "the same cost gives the same vertex"),
+        ({"minimize_linear": lambda cost: -cost / np.abs(cost).max() if cost.any() else cost + np.nan}, "is finite"),
         ({"contains": lambda point, tolerance=0: True}, "farther away than its diameter is not contained"),
         ({"contains": lambda point, tolerance=0: np.abs(point).max() in (0, 1)}, "is it convex"),
         ({"project": lambda point: np.clip(point, -0.5, 0.5)}, "no point is nearer"),
@@ -82,6 +83,18 @@ def test_a_broken_set_is_caught_and_the_law_named(breaks: Any, law: str) -> None
     broken.__dict__.update(breaks)
     with pytest.raises(AssertionError, match=law):
         check_feasible_set(broken)
+
+
+def test_a_set_may_return_what_cannot_be_written_on() -> None:
+    class Frozen(Interval):
+        def minimize_linear(self, cost: Any) -> Any:
+            vertex = super().minimize_linear(cost)
+            vertex.setflags(write=False)
+            return vertex
+
+    check_feasible_set(Frozen())
+    with pytest.raises(ValueError, match=r"check_feasible_set\(trials=\.\.\.\) must be a positive integer"):
+        check_feasible_set(Frozen(), trials=0)
 
 
 def test_something_else_entirely_is_not_a_set() -> None:

@@ -20,19 +20,22 @@ Response: TypeAlias = Any  # (m,), an array of the follower's own library
 Responses: TypeAlias = Any  # (q, m), likewise
 
 
-def as_vector(value: ArrayLike, name: str, *, size: int | None = None) -> Point:
+def as_vector(value: ArrayLike, name: str, *, size: int | None = None, finite: bool = False) -> Point:
     """Return `value` as a read-only float64 vector of its own, or say what is wrong with the argument `name`."""
     vector = _as_floats(value, name)
-    expected = "a vector" if size is None else f"a vector of size {size}"
+    expected = "a non-empty vector" if size is None else f"a vector of size {size}"
     if vector.ndim != 1 or vector.size == 0 or (size is not None and vector.size != size):
         raise ValueError(f"{name} must be {expected}, got shape {vector.shape}.")
+    if finite and not np.isfinite(vector).all():
+        index = int(np.argmin(np.isfinite(vector)))
+        raise ValueError(f"{name} must be finite, but entry {index} is {vector[index]}.")
     return vector
 
 
 def as_matrix(value: ArrayLike, name: str, *, columns: int | None = None) -> Points:
     """Return `value` as a read-only float64 matrix of its own, or say what is wrong with the argument `name`."""
     matrix = _as_floats(value, name)
-    expected = "a matrix" if columns is None else f"a matrix with {columns} columns"
+    expected = "a non-empty matrix" if columns is None else f"a matrix with {columns} columns"
     if matrix.ndim != 2 or matrix.size == 0 or (columns is not None and matrix.shape[1] != columns):
         raise ValueError(f"{name} must be {expected}, got shape {matrix.shape}.")
     return matrix
@@ -57,11 +60,71 @@ def is_real(value: object) -> bool:
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 
+def scaled_to_one(cost: Point) -> Point:
+    """Return the cost divided by its largest entry, so that squares neither overflow nor vanish; zero stays zero."""
+    largest = float(np.abs(cost).max())
+    return cost / largest if largest > 0 else cost
+
+
+def as_response(value: Any) -> Any:
+    """Take in what a follower returned: a copy of it that nobody else can change, in its own array library.
+
+    Arrays of other libraries stay there, if they are of a floating type; everything else becomes NumPy's float64.
+    """
+    if value is None:
+        raise TypeError("it returned None, not a response")
+    if not _is_foreign(value):
+        if isinstance(value, np.ma.MaskedArray):
+            value = value.filled(np.nan)
+        if np.iscomplexobj(value):
+            raise TypeError("it returned complex numbers")
+        array = np.array(value, dtype=np.float64)
+        array.setflags(write=False)
+        return array
+    if "float" not in str(value.dtype):
+        raise TypeError(
+            f"it returned an array of {value.dtype}; responses of other libraries must be of a floating type"
+        )
+    return namespace(value).asarray(value.detach() if hasattr(value, "detach") else value, copy=True)
+
+
+def to_numpy(array: Any) -> NDArray[np.float64]:
+    """Bring a few numbers home from wherever they are, a GPU included."""
+    if hasattr(array, "cpu"):  # PyTorch
+        array = array.detach().cpu()
+    elif hasattr(array, "get"):  # CuPy
+        array = array.get()
+    return np.asarray(array, dtype=np.float64)
+
+
 def namespace(array: Any) -> Any:
     """Return the library an array belongs to: its array-API namespace, or its module where it has none (PyTorch)."""
     if hasattr(array, "__array_namespace__"):
         return array.__array_namespace__()
     return sys.modules[type(array).__module__.partition(".")[0]]
+
+
+def stack(rows: list[Response]) -> Responses:
+    """Return responses as rows of one array of their library."""
+    responses = namespace(rows[0]).stack(rows)
+    if isinstance(responses, np.ndarray):
+        responses.setflags(write=False)
+    return responses
+
+
+def infinite_rows(responses: Responses) -> list[int]:
+    """Return the rows that hold a NaN or an infinity."""
+    if isinstance(responses, np.ndarray) and np.isfinite(responses).all():
+        return []
+    xp = namespace(responses)
+    finite = xp.isfinite(responses)
+    return [row for row in range(responses.shape[0]) if not xp.all(finite[row, ...])]
+
+
+def _is_foreign(value: Any) -> bool:
+    if isinstance(value, np.ndarray):
+        return False
+    return hasattr(value, "__array_namespace__") or type(value).__module__.partition(".")[0] == "torch"
 
 
 def _as_floats(value: ArrayLike, name: str) -> NDArray[np.float64]:

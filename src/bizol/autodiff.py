@@ -37,7 +37,7 @@ def torch_gradients(phi: Phi) -> tuple[Phi, Phi, Phi]:
         def call(x: Any, y: Any) -> Any:
             if not isinstance(y, np.ndarray):
                 return function(torch.tensor(x, dtype=y.dtype, device=y.device), y)
-            return function(torch.tensor(x), torch.tensor(y)).numpy()
+            return function(torch.tensor(x), torch.tensor(y)).detach().numpy()
 
         return call
 

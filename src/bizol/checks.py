@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, final
+from typing import final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bizol.arrays import Points, Response, as_positive, as_vector, namespace
+from bizol.arrays import Point, Response, as_positive, as_vector, is_real, namespace, to_numpy
 from bizol.evaluation import Evaluator
 from bizol.problem import Anchor, Problem
 from bizol.randomness import generator
@@ -50,80 +49,83 @@ def check_problem(
 ) -> ProblemCheck:
     """Carry out `Problem.check`, which documents it."""
     feasible_set = problem.feasible_set
-    here = feasible_set.center if x is None else as_vector(x, "check(x=...)", size=feasible_set.dimension)
+    if not is_real(noise) or not 0 <= noise < np.inf:
+        raise ValueError(f"check(noise=...) must be finite and not negative, got {noise!r}.")
+    here = as_vector(feasible_set.center if x is None else x, "check(x=...)", size=feasible_set.dimension, finite=True)
     if not feasible_set.contains(here):
         raise ValueError("check(x=...) must lie in the feasible set; leave it out to look at the center.")
     rng = generator(seed)
     there = feasible_set.minimize_linear(rng.standard_normal(here.size))
-    evaluator = Evaluator(problem)
+    evaluator = Evaluator(problem, first=problem.objective.anchor)
     response = evaluator.evaluate(np.stack([here, (here + there) / 2]))[0, ...]
     again = evaluator.evaluate(here[None])[0, ...]
     repeatability = _difference(response, again, noise)
     if delta is not None:
         away = there - here
-        outside = there + as_positive(delta, "check(delta=...)") * away / max(float(np.linalg.norm(away)), 1e-300)
+        outside = there + as_positive(delta, "check(delta=...)") * away / (float(np.linalg.norm(away)) or 1.0)
         evaluator.evaluate(outside[None])
     anchor = problem.objective.anchor(here, response)
-    width = feasible_set.diameter / np.sqrt(here.size) or 1.0
+    size = np.abs(to_numpy(response))
+    typical = float(np.sqrt((size**2).mean())) or 1.0
     return ProblemCheck(
-        dimensions=(here.size, int(response.shape[0])),
+        dimensions=(here.size, size.size),
         repeatability=repeatability,
-        grad_x_error=_gradient_error(problem, anchor, "grad_x", width, rng),
-        grad_y_error=_gradient_error(problem, anchor, "grad_y", _typical_size(response), rng),
+        grad_x_error=_gradient_error(
+            problem, anchor, "grad_x", np.full(here.size, feasible_set.diameter / np.sqrt(here.size) or 1.0), rng
+        ),
+        grad_y_error=_gradient_error(problem, anchor, "grad_y", np.maximum(size, 1e-3 * typical), rng),
         queries=evaluator.queries,
     )
 
 
 def _difference(first: Response, second: Response, noise: float) -> float:
-    xp = namespace(first)
-    apart = xp.abs(second - first)
-    scale = max(float(xp.max(xp.abs(first))), 1e-300)
-    relative = float(xp.max(apart)) / scale
+    before, apart = to_numpy(first), np.abs(to_numpy(second) - to_numpy(first))
+    relative = float(apart.max() / (np.abs(before).max() or 1.0))
     if relative > max(noise, 1e-12):
         raise ValueError(
-            f"The response is not repeatable: asked twice at the same x, coordinate {int(xp.argmax(apart))} differs by "
-            f"{float(xp.max(apart)):.3g} ({relative:.1e} of the response). If the follower is noisy, say how much with "
+            f"The response is not repeatable: asked twice at the same x, coordinate {int(apart.argmax())} differs by "
+            f"{apart.max():.3g} ({relative:.1e} of the response). If the follower is noisy, say how much with "
             f"check(noise=...); if it is vectorized, see that each row depends on its own x alone."
         )
     return relative
 
 
-def _gradient_error(problem: Problem, anchor: Anchor, name: str, width: float, rng: np.random.Generator) -> float:
-    """Compare a partial gradient with central differences of φ at two widths, coordinate by coordinate."""
-    gradient = getattr(anchor, name)
-    size = int(gradient.shape[0])
-    sampled = np.sort(rng.choice(size, size=min(size, COORDINATES), replace=False))
-    slope = _along(problem, anchor, name)
-    wide, narrow = 1e-4 * width, 0.5e-4 * width
-    largest = max(float(np.abs(np.asarray([float(gradient[i]) for i in sampled])).max()), abs(anchor.value) * 1e-12)
-    rounding = 64 * np.finfo(np.float64).eps * abs(anchor.value) / narrow
+def _gradient_error(problem: Problem, anchor: Anchor, name: str, sizes: Point, rng: np.random.Generator) -> float:
+    """Compare a partial gradient with central differences of φ at two widths, coordinate by coordinate.
+
+    A coordinate may be off by 10⁻⁴ of itself, by what the two widths differ, and by the rounding of φ.
+    """
+    gradient = to_numpy(getattr(anchor, name))
+    precision = _precision(anchor.response)
     worst = 0.0
-    for index in sampled:
-        axis = np.zeros(size)
-        axis[index] = 1.0
-        coarse, fine = slope(axis, wide), slope(axis, narrow)
-        error = abs(fine - float(gradient[index]))
-        if error > 1e-4 * largest + 2 * abs(fine - coarse) + rounding:
+    for index in np.sort(rng.choice(gradient.size, size=min(gradient.size, COORDINATES), replace=False)):
+        wide = precision ** (1 / 3) * sizes[index]
+        coarse, fine = (_slope(problem, anchor, name, index, width) for width in (wide, wide / 2))
+        error = abs(fine - gradient[index])
+        rounding = 64 * precision * abs(anchor.value) / wide
+        if error > 1e-4 * abs(gradient[index]) + 3 * abs(fine - coarse) + rounding:
             raise ValueError(
-                f"Objective({name}=...) is off in coordinate {index}: it says {float(gradient[index]):.6g}, "
+                f"Objective({name}=...) is off in coordinate {index}: it says {gradient[index]:.6g}, "
                 f"finite differences of the value say {fine:.6g}."
             )
         worst = max(worst, error)
-    return worst / max(largest, 1e-300)
+    return float(worst / (np.abs(gradient).max() or 1.0))
 
 
-def _along(problem: Problem, anchor: Anchor, name: str) -> Callable[[Points, float], float]:
-    """Return the central difference of φ in x or in y along a direction, with a given width."""
-
-    def shifted(direction: Points, width: float) -> float:
+def _slope(problem: Problem, anchor: Anchor, name: str, index: int, width: float) -> float:
+    """Return the central difference of φ in one coordinate of x or of y."""
+    values = []
+    for step in (width, -width):
+        x, y = anchor.at, anchor.response
+        axis = np.zeros(x.size if name == "grad_x" else int(y.shape[0]))
+        axis[index] = step
         if name == "grad_x":
-            return problem.objective.anchor(anchor.at + width * direction, anchor.response).value
-        move: Any = namespace(anchor.response).asarray(width * direction)
-        return problem.objective.anchor(anchor.at, anchor.response + move).value
+            x = x + axis
+        else:
+            y = y + namespace(y).asarray(axis, dtype=y.dtype, device=y.device)
+        values.append(float(problem.objective.values(x[None], y[None, ...])[0]))
+    return (values[0] - values[1]) / (2 * width)
 
-    return lambda direction, width: (shifted(direction, width) - shifted(direction, -width)) / (2 * width)
 
-
-def _typical_size(response: Response) -> float:
-    xp = namespace(response)
-    return float(xp.sqrt(xp.mean(response**2))) or 1.0
+def _precision(response: Response) -> float:
+    return float(namespace(response).finfo(response.dtype).eps)

@@ -26,7 +26,7 @@ class Directions(Protocol):
 class Sphere:
     """Independent directions, uniform on the unit sphere: the paper's choice.
 
-    Only here is the estimate unbiased for the smoothed response y_δ of any response, bends and all (Lemma 1).
+    The estimate is unbiased for the Jacobian of the smoothed response y_δ, bends and all (Lemma 1).
 
     Example:
         >>> w = Sphere().draw(np.random.default_rng(0), batches=1, count=2, dimension=3)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import inf
-from typing import Any, final
+from typing import final
 
-import numpy as np
-
-from bizol.arrays import Points, Response, Responses, namespace
+from bizol.arrays import Point, Points, Response, Responses, as_response, infinite_rows, stack
 from bizol.problem import EvaluationError, Problem
 
 
@@ -16,20 +14,30 @@ from bizol.problem import EvaluationError, Problem
 class Evaluator:
     """Ask the follower, count every query, let nothing pass that is not a response.
 
+    The follower gets copies of the decisions, and what it returns is copied: neither side can change the other's.
+
     Args:
         problem: whose follower is asked, one decision at a time or whole batches (`Problem(vectorized=True)`).
         budget: a hard ceiling on the number of queries; none by default.
         answered: called with the number of queries just answered, for a progress bar.
+        first: called with the first decision and the response to it, as soon as they are there, to look at both before
+            more is asked.
 
     """
 
     def __init__(
-        self, problem: Problem, *, budget: float = inf, answered: Callable[[int], object] | None = None
+        self,
+        problem: Problem,
+        *,
+        budget: float = inf,
+        answered: Callable[[int], object] | None = None,
+        first: Callable[[Point, Response], object] | None = None,
     ) -> None:
         self._problem = problem
         self._budget = budget
         self._answered = answered
-        self._shape: tuple[int, ...] | None = None  # of a response, known from the first one
+        self._first = first
+        self._size: int | None = None  # m, known from the first response
         self._queries = 0
 
     @property
@@ -51,7 +59,7 @@ class Evaluator:
         first, count = self._queries, len(points)
         self._queries += count
         try:
-            responses = _as_array(self._problem.response(points))
+            responses = as_response(self._problem.response(points.copy()))
         except Exception as error:
             raise _failure(f"queries {first} to {first + count - 1}", error) from error
         shape = tuple(responses.shape)
@@ -60,31 +68,30 @@ class Evaluator:
                 f"Problem(response=..., vectorized=True) must return one row per query: "
                 f"given shape {points.shape} it must return ({count}, m), got {shape}."
             )
-        self._check_shape(shape[1:], first)
-        bad = _not_finite(responses)
-        if bad:
-            raise EvaluationError(
-                f"The response to query {first + bad[0]} is not finite ({len(bad)} of {count} are not)."
-            )
-        self._report(count)
+        self._check_size(shape[1], first)
+        if bad := infinite_rows(responses):
+            message = f"The response to query {first + bad[0]} is not finite ({len(bad)} of {count} are not)."
+            good = [row for row in range(count) if row not in bad]
+            raise EvaluationError(message, points=points[good], responses=[responses[row, ...] for row in good])
+        self._note(points[0], responses[0, ...], first, count)
         return responses
 
     def _one_by_one(self, points: Points) -> Responses:
-        answered: list[Response] = []
+        answers: list[Response] = []
         try:
             for point in points:
-                answered.append(self._answer(point))
-                self._report(1)
+                answers.append(self._answer(point))
+                self._note(point, answers[-1], self._queries - 1, 1)
         except EvaluationError as error:
-            error.points, error.responses = points[: len(answered)], answered
+            error.points, error.responses = points[: len(answers)], answers
             raise
-        return namespace(answered[0]).stack(answered)
+        return stack(answers)
 
-    def _answer(self, point: Points) -> Response:
+    def _answer(self, point: Point) -> Response:
         query = self._queries
         self._queries += 1
         try:
-            response = _as_array(self._problem.response(point))
+            response = as_response(self._problem.response(point.copy()))
         except Exception as error:
             raise _failure(f"query {query}", error) from error
         if len(response.shape) != 1:
@@ -92,42 +99,26 @@ class Evaluator:
                 f"The response to query {query} must be a vector (m,), got shape {tuple(response.shape)}; "
                 f"return a one-dimensional array, also when m is 1."
             )
-        self._check_shape(tuple(response.shape), query)
-        if _not_finite(response[None, ...]):
+        self._check_size(response.shape[0], query)
+        if infinite_rows(response[None, ...]):
             raise EvaluationError(f"The response to query {query} is not finite.")
-        if query == 0:
-            self._problem.objective.anchor(point, response)  # a misshapen gradient shows before a second query
         return response
 
-    def _check_shape(self, shape: tuple[int, ...], query: int) -> None:
-        if self._shape is None:
-            self._shape = shape
-        if shape != self._shape or 0 in shape:
+    def _check_size(self, size: int, query: int) -> None:
+        if size == 0:
+            raise EvaluationError(f"The response to query {query} must not be empty.")
+        if self._size is None:
+            self._size = size
+        if size != self._size:
             raise EvaluationError(
-                f"The response to query {query} must have the size of the first one, {self._shape[0]}, got {shape[0]}."
+                f"The response to query {query} must have the size of the first one, {self._size}, got {size}."
             )
 
-    def _report(self, count: int) -> None:
+    def _note(self, point: Point, response: Response, query: int, count: int) -> None:
+        if query == 0 and self._first is not None:
+            self._first(point, response)
         if self._answered is not None:
             self._answered(count)
-
-
-def _as_array(response: Any) -> Any:
-    """Leave the arrays of other libraries as they are; everything else becomes float64."""
-    if response is None:
-        raise TypeError("it returned None, not a response")
-    if isinstance(response, np.ndarray) or not hasattr(response, "shape"):
-        return np.asarray(response, dtype=np.float64)
-    return response
-
-
-def _not_finite(responses: Responses) -> list[int]:
-    """Return the rows that hold a NaN or an infinity."""
-    if isinstance(responses, np.ndarray) and np.isfinite(responses).all():
-        return []
-    xp = namespace(responses)
-    finite = xp.isfinite(responses)
-    return [row for row in range(responses.shape[0]) if not xp.all(finite[row, ...])]
 
 
 def _failure(which: str, error: Exception) -> EvaluationError:

@@ -47,6 +47,8 @@ class Tracking:
     coupling: Points
 
     def __post_init__(self) -> None:
+        for name in ("x_ref", "y_ref", "output", "coupling"):
+            object.__setattr__(self, name, np.asarray(getattr(self, name), dtype=np.float64))
         n, p = np.shape(self.x_ref), np.shape(self.y_ref)
         m = np.shape(self.output)[1:]
         for name, wanted in {"x_ref": n[:1], "y_ref": p[:1], "output": p + m, "coupling": n + m}.items():

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bizol.arrays import Point, Points, Response, Responses
+from bizol.arrays import Point, Points, Response, Responses, to_numpy
 from bizol.feasible_sets import FeasibleSet
 
 if TYPE_CHECKING:
@@ -23,13 +23,16 @@ class EvaluationError(ValueError):
 
     Attributes:
         solution: what the run had found until then, with its history; None outside of `minimize`.
-        points, responses: the queries of the failed batch that were answered, in order.
+        points, responses: the queries of the failed batch that were answered, in order; None where there are none.
 
     """
 
     solution: Solution | None = None
-    points: Points | None = None
-    responses: list[Response] | None = None
+
+    def __init__(self, message: str, *, points: Points | None = None, responses: list[Response] | None = None) -> None:
+        super().__init__(message)
+        self.points = points
+        self.responses = responses
 
 
 @final
@@ -93,8 +96,10 @@ class Objective:
     def anchor(self, x: Point, y: Response) -> Anchor:
         """Evaluate φ, ∇₁φ and ∇₂φ at one observed pair."""
         value = self._call("value", x, y)
-        grad_x = np.asarray(self._call("grad_x", x, y), dtype=np.float64)
+        grad_x = _as_gradient("grad_x", self._call("grad_x", x, y))
         grad_y = self._call("grad_y", x, y)
+        if isinstance(y, np.ndarray):
+            grad_y = _as_gradient("grad_y", grad_y)
         if grad_x.shape != x.shape:
             raise _misshaped("grad_x", "the shape of x", x.shape, grad_x.shape)
         if not hasattr(grad_y, "shape") or grad_y.shape != y.shape:
@@ -124,12 +129,12 @@ class Objective:
             rows = function(x[None], y[None, ...])
         except Exception as error:
             raise _failure(name, error) from error
-        if np.ndim(rows) == 0 or len(rows) != 1:
+        if np.ndim(rows) == 0 or np.shape(rows)[0] != 1:
             raise EvaluationError(
                 f"Objective({name}=..., vectorized=True) must return one row per pair: "
                 f"given 1 pair it returned shape {tuple(np.shape(rows))}."
             )
-        return rows[0]
+        return rows[0, ...] if hasattr(rows, "shape") else rows[0]
 
 
 @final
@@ -179,7 +184,7 @@ class Problem:
             )
 
     def check(
-        self, x: ArrayLike | None = None, *, delta: float | None = None, noise: float = 0.0, seed: int = 0
+        self, x: ArrayLike | None = None, *, delta: float | None = None, noise: float = 1e-6, seed: int = 0
     ) -> ProblemCheck:
         """Verify the problem with three queries, before a budget is spent.
 
@@ -190,7 +195,7 @@ class Problem:
             x: where to look; the center of the set by default.
             delta: when given, also ask a little outside of X, at this distance, as methods with this δ do (one query).
             noise: the largest difference between two answers to the same question that is accepted, relative to the
-                largest entry of the response.
+                largest entry of the response; what single precision makes of it passes by default.
             seed: which second point and, in high dimension, which coordinates are looked at.
 
         Returns:
@@ -212,10 +217,20 @@ def _failure(name: str, error: Exception) -> EvaluationError:
 def _as_number(value: Any, x: Point) -> float:
     if getattr(value, "ndim", 0) != 0:
         raise _misshaped("value", "a number", (), value.shape)
-    number = float(value)
+    try:
+        number = float(value)
+    except (TypeError, ValueError) as error:
+        raise EvaluationError(f"Objective(value=...) must return a number, got {value!r}.") from error
     if not isfinite(number):
         raise EvaluationError(f"Objective(value=...) must be finite, got {number} at x = {x}.")
     return number
+
+
+def _as_gradient(name: str, gradient: Any) -> NDArray[np.float64]:
+    try:
+        return to_numpy(gradient)
+    except (TypeError, ValueError) as error:
+        raise EvaluationError(f"Objective({name}=...) must return an array of numbers, got {gradient!r}.") from error
 
 
 def _misshaped(name: str, what: str, expected: tuple[int, ...], got: tuple[int, ...]) -> EvaluationError:

@@ -7,7 +7,7 @@ from typing import final
 
 import numpy as np
 
-from bizol.arrays import Point, Points, Response, Responses
+from bizol.arrays import Point, Points, Response, Responses, to_numpy
 from bizol.problem import Anchor
 
 
@@ -26,17 +26,20 @@ class Sensitivity:
     directions: Points  # W (B, n)
     differences: Responses  # Δ (B, m), rows y(x + δwᵦ) − y(x − δwᵦ)
 
+    @property
+    def scale(self) -> float:
+        """The factor n / 2δB."""
+        count, dimension = self.directions.shape
+        return float(dimension / (2 * self.radius * count))
+
     def pull_back(self, covector: Response) -> Point:
         """Return Ĵᵀd = (n / 2δB) Wᵀ(Δ d)."""
-        count, dimension = self.directions.shape
-        slopes = np.asarray(self.differences @ covector)  # (B,)
-        pulled: Point = (dimension / (2 * self.radius * count)) * (slopes @ self.directions)
-        return pulled
+        slopes = to_numpy(self.differences @ covector)  # (B,)
+        return self.scale * np.asarray(slopes @ self.directions)
 
     def dense(self) -> Responses:
         """Return Ĵ itself, (m, n), for small problems and for tests."""
-        count, dimension = self.directions.shape
-        return (dimension / (2 * self.radius * count)) * (self.differences.T @ self.directions)
+        return self.scale * (self.differences.T @ self.directions)
 
 
 @final

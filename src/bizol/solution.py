@@ -25,7 +25,7 @@ class Status(Enum):
     BUDGET_SPENT = "The query budget does not cover another iteration."
     STOPPED = "The stop condition was met."
     INTERRUPTED = "Interrupted from the keyboard."
-    FAILED = "The follower or the objective gave no usable answer."
+    FAILED = "The run could not go on."
 
 
 @final
@@ -175,12 +175,12 @@ class Recorder:
         self._rows.append((self._moves, queries, move.value, move.gap_estimate, move.step, move.delta))
         if move.response is not None and (self._best is None or move.value < self._best.value):
             self._best = self._left(move)
-        self._moves += 1
-        if self._moves == self._next_draw:
+        if self._moves + 1 == self._next_draw:
             # Every decision so far is x_R with the same probability: after the k-th was taken, the next one taken is
             # beyond the t-th with probability k/t, as ⌊k/U⌋ ≥ t has it for U ~ Unif(0, 1).
             self._drawn = self._left(move)
-            self._next_draw = int(self._moves / (1 - self._draws.random())) + 1
+            self._next_draw = int(self._next_draw / (1 - self._draws.random())) + 1
+        self._moves += 1
         self._x = to
 
     def closed(self, response: Response, value: float, queries: int) -> None:
@@ -211,7 +211,7 @@ class Recorder:
         )
 
     def _left(self, move: Move) -> Iterate:
-        return Iterate(iteration=len(self._rows) - 1, x=move.at, y=move.response, value=move.value)
+        return Iterate(iteration=self._moves, x=move.at, y=move.response, value=move.value)
 
     def _history(self) -> History:
         iteration, queries, value, gap_estimate, step, delta = np.array(self._rows, dtype=np.float64).reshape(-1, 6).T

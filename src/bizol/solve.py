@@ -38,7 +38,9 @@ def iterate(
         [3.0, 1.0, 0.0]
 
     """
-    yield from _advance(method, method.start(problem, x0, seed=seed), Evaluator(problem))
+    _check_method(method)
+    start = method.start(problem, x0, seed=seed)
+    return _advance(method, start, Evaluator(problem, first=problem.objective.anchor))
 
 
 def minimize(
@@ -53,7 +55,7 @@ def minimize(
 ) -> Solution:
     """Minimize φ(x, y(x)) over the feasible set with at most `budget` response queries.
 
-    Runs whole iterations while the budget covers them. If a query is left, the final decision is observed with it.
+    Runs whole iterations while the budget covers them. If a query is left then, the final decision is observed with it.
 
     Args:
         problem: what to minimize.
@@ -69,7 +71,8 @@ def minimize(
         what was found until then.
 
     Raises:
-        EvaluationError: when the follower or the objective fails. What was found until then is its `solution`.
+        EvaluationError: when the follower or the objective fails. What was found until then is its `solution`, as it is
+            of any other exception that ends a run.
 
     Example:
         >>> import numpy as np, bizol
@@ -89,15 +92,17 @@ def minimize(
     """
     _check_arguments(problem, budget, stop)
     method = default_method(problem, int(budget)) if method is None else method
+    _check_method(method)
     start = state = method.start(problem, x0, seed=seed)
     if budget < (needed := len(method.ask(start))):
         raise ValueError(
             f"minimize(budget=...) must cover one iteration of {method!r}, {needed} queries, got {budget}."
         )
     recorder = Recorder(start.x, generator(start.seed, *OUTPUT))
-    stopped, failure = False, None
+    stopped = False
+    failure: BaseException | None = None
     with query_bar(int(budget), lowest=recorder.lowest, enabled=progress) as answered:
-        evaluator = Evaluator(problem, budget=int(budget), answered=answered)
+        evaluator = Evaluator(problem, budget=int(budget), answered=answered, first=problem.objective.anchor)
         try:
             for state in _advance(method, start, evaluator):
                 if state.move is not None:
@@ -109,7 +114,7 @@ def minimize(
                 response = evaluator.evaluate(state.x[None])
                 value = float(problem.objective.values(state.x[None], response)[0])
                 recorder.closed(response[0, ...], value, queries=evaluator.queries)
-        except (KeyboardInterrupt, EvaluationError) as error:
+        except (KeyboardInterrupt, Exception) as error:
             failure = error
     status = _status(stopped=stopped, failure=failure)
     solution = recorder.solution(
@@ -119,8 +124,9 @@ def minimize(
         seed=start.seed,
         method=method,
     )
-    if isinstance(failure, EvaluationError):
-        failure.solution = solution
+    if isinstance(failure, Exception):
+        failure.solution = solution  # type: ignore[attr-defined]  # every exception takes what one gives it
+        failure.add_note("What the run had found until then is this exception's `solution`.")
         raise failure
     return solution
 
@@ -129,19 +135,29 @@ def _advance(method: Method[S], state: S, evaluator: Evaluator) -> Iterator[S]:
     """Yield the given state and those that follow, as long as whole iterations are affordable."""
     while True:
         yield state
+        if not evaluator.affords(1):
+            return
         queries = method.ask(state)
         if not evaluator.affords(len(queries)):
             return
-        state = method.tell(state, evaluator.evaluate(queries))
+        responses = evaluator.evaluate(queries)
+        try:
+            state = method.tell(state, responses)
+        except EvaluationError as error:
+            error.points, error.responses = queries, [responses[row, ...] for row in range(len(queries))]
+            raise
 
 
 def _status(*, stopped: bool, failure: BaseException | None) -> Status:
     """Say how the run ended, from the facts and once."""
-    if isinstance(failure, EvaluationError):
-        return Status.FAILED
     if failure is not None:
-        return Status.INTERRUPTED
+        return Status.INTERRUPTED if isinstance(failure, KeyboardInterrupt) else Status.FAILED
     return Status.STOPPED if stopped else Status.BUDGET_SPENT
+
+
+def _check_method(method: Method[Any]) -> None:
+    if isinstance(method, type) or not all(callable(getattr(method, name, None)) for name in ("start", "ask", "tell")):
+        raise ValueError(f"method must have start, ask and tell, as bizol.BiZOL(...) has, got {method!r}.")
 
 
 def _check_arguments(problem: Problem, budget: int, stop: Callable[[Any], bool] | None) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bizol.arrays import Point
+from bizol.arrays import Point, as_size
 from bizol.evaluation import Evaluator
 from bizol.feasible_sets import FeasibleSet
 from bizol.feasible_sets.protocol import projection
@@ -31,6 +31,7 @@ def check_feasible_set(feasible_set: FeasibleSet, *, trials: int = 50, seed: int
         >>> check_feasible_set(bizol.Simplex(5))
 
     """
+    as_size(trials, "check_feasible_set(trials=...)")
     _law(isinstance(feasible_set, FeasibleSet), "it has dimension, diameter, center, minimize_linear and contains")
     n, diameter, center = feasible_set.dimension, feasible_set.diameter, feasible_set.center
     _law(isinstance(n, int) and n >= 1, f"dimension is a positive integer, got {n!r}")
@@ -39,6 +40,7 @@ def check_feasible_set(feasible_set: FeasibleSet, *, trials: int = 50, seed: int
     rng = generator(seed)
     costs = rng.standard_normal((trials, n)) * 10.0 ** rng.integers(-6, 7, size=(trials, 1))
     costs[: min(n, trials // 2)] = np.eye(n)[: min(n, trials // 2)]
+    costs[-1] = 0.0
     vertices = np.array([_vertex(feasible_set, cost) for cost in costs])
     _check_optimality(costs, vertices, center)
     spread = float(np.linalg.norm(vertices[:, None] - vertices[None], axis=2).max())
@@ -90,7 +92,8 @@ def _vertex(feasible_set: FeasibleSet, cost: Point) -> Point:
     _law(np.array_equal(given, cost), "minimize_linear leaves the cost it was given alone")
     _check_point(feasible_set, vertex, f"minimize_linear({cost})")
     kept = vertex.copy()
-    vertex[...] = np.nan  # what was returned is the caller's own
+    if vertex.flags.writeable:
+        vertex[...] = np.nan  # what was returned is the caller's own
     again = feasible_set.minimize_linear(given)
     _law(np.array_equal(again, kept), f"the same cost gives the same vertex, got {kept} and then {again}")
     return kept

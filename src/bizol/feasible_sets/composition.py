@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bizol.arrays import Point, as_vector, is_real
-from bizol.feasible_sets.protocol import FeasibleSet, projection
+from bizol.feasible_sets.protocol import FeasibleSet, projection, slack
 
 
 @final
@@ -96,9 +96,7 @@ class Translated:
 
     def __init__(self, original: FeasibleSet, shift: ArrayLike) -> None:
         object.__setattr__(self, "original", _require_set(original, "Translated(original=...)"))
-        vector = as_vector(shift, "Translated(shift=...)", size=original.dimension)
-        if not np.isfinite(vector).all():
-            raise ValueError(f"Translated(shift=...) must be finite, got {vector}.")
+        vector = as_vector(shift, "Translated(shift=...)", size=original.dimension, finite=True)
         object.__setattr__(self, "shift", vector)
 
     @property
@@ -122,7 +120,8 @@ class Translated:
 
     def contains(self, point: Point, tolerance: float = 1e-9) -> bool:
         """Whether the point, moved back, is in the original."""
-        return self.original.contains(point - self.shift, tolerance)
+        rounding = slack(self, 0.0) / (self.diameter or 1.0)  # of the shift, which the original knows nothing of
+        return self.original.contains(point - self.shift, tolerance + rounding)
 
     @property
     def project(self) -> Callable[[Point], Point]:

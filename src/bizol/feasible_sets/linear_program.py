@@ -7,9 +7,10 @@ from typing import Any, TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
-from bizol.arrays import Point, Points
+from bizol.arrays import Point, Points, scaled_to_one
 
 Mask: TypeAlias = NDArray[np.bool_]
+UNBOUNDED = "Polytope(...) must be bounded: it has no end in some direction; add lower or upper bounds."
 
 
 @final
@@ -23,24 +24,19 @@ class LinearProgram:
     """
 
     def __init__(self, matrix: Points, row_lower: Point, row_upper: Point, lower: Point, upper: Point) -> None:
-        import highspy
-
-        self._matrix, self._row_lower, self._row_upper = matrix, row_lower, row_upper
         self._lower, self._upper = lower, upper
-        self._columns = np.arange(lower.size, dtype=np.int32)
-        self._statuses = highspy.HighsModelStatus
-        self._solver: Any = highspy.Highs()
-        for option, value in {
-            "output_flag": False,
-            "presolve": "off",  # it would throw the basis away
-            "threads": 1,
-            "primal_feasibility_tolerance": 1e-9,
-            "dual_feasibility_tolerance": 1e-9,
-        }.items():
-            self._solver.setOptionValue(option, value)
-        self._solver.passModel(self._model(highspy))
-        self._run()
-        self._birth = self._solver.getBasis()
+        width = upper - lower
+        self._unit = np.where(np.isfinite(width) & (width > 0), width, 1.0)  # the solver sees x / unit ...
+        scaled = matrix * self._unit
+        size = np.abs(scaled).max(axis=1, initial=0.0)
+        kept = size > 0
+        if (~kept & ((row_lower > 0) | (row_upper < 0))).any():
+            raise ValueError("Polytope(...) is empty: a row of zeros contradicts its right side.")
+        self._matrix = scaled[kept] / size[kept, None]  # ... and rows of size one, as its tolerances are absolute
+        self._row_lower, self._row_upper = row_lower[kept] / size[kept], row_upper[kept] / size[kept]
+        self._solver: Any = None
+        if len(self._matrix):
+            self._start()
 
     @classmethod
     def over(cls, A_ub: Points, b_ub: Point, A_eq: Points, b_eq: Point, lower: Point, upper: Point) -> LinearProgram:
@@ -55,14 +51,38 @@ class LinearProgram:
 
     def minimize(self, cost: Point) -> Point:
         """Return a vertex that minimizes the cost."""
-        largest = np.abs(cost).max()
-        self._solver.changeColsCost(cost.size, self._columns, cost / largest if largest > 0 else cost)
+        price = scaled_to_one(cost * self._unit)
+        if self._solver is None:  # nothing but bounds
+            vertex = np.where(cost < 0, self._upper, self._lower)
+            if not np.isfinite(vertex).all():
+                raise ValueError(UNBOUNDED)
+            return vertex
+        self._solver.changeColsCost(price.size, np.arange(price.size, dtype=np.int32), price)
         self._run()
         if not self._is_unique():
             self._solver.clearSolver()
             self._solver.setBasis(self._birth)
             self._run()
         return self._vertex()
+
+    def _start(self) -> None:
+        import highspy
+
+        self._statuses = highspy.HighsModelStatus
+        self._solver = highspy.Highs()
+        for option, value in {
+            "output_flag": False,
+            "presolve": "off",  # it would throw the basis away
+            "threads": 1,
+            "small_matrix_value": 1e-12,
+            "primal_feasibility_tolerance": 1e-9,
+            "dual_feasibility_tolerance": 1e-9,
+        }.items():
+            self._solver.setOptionValue(option, value)
+        if self._solver.passModel(self._model(highspy)) == highspy.HighsStatus.kError:
+            raise ValueError("Polytope(...) has numbers too large or too small for a linear program; rescale it.")
+        self._run()
+        self._birth = self._solver.getBasis()
 
     def _run(self) -> None:
         self._solver.run()
@@ -74,7 +94,10 @@ class LinearProgram:
                 "Polytope(...) must be bounded: it has no end in some direction; add lower or upper bounds."
             )
         if status != self._statuses.kOptimal:
-            raise RuntimeError(f"HiGHS ended with {self._solver.modelStatusToString(status)}.")
+            raise ValueError(
+                f"Polytope(...) is beyond the linear solver, which ended with "
+                f"{self._solver.modelStatusToString(status)!r}; rescale its rows."
+            )
 
     def _basis(self) -> tuple[Mask, Mask, Point, Point]:
         """Return which columns and rows are basic, and the solver's values of both."""
@@ -99,8 +122,8 @@ class LinearProgram:
             ]
         )
         values = np.concatenate([x[columns], activity[rows]])
-        lower = np.concatenate([self._lower[columns], self._row_lower[rows]])
-        upper = np.concatenate([self._upper[columns], self._row_upper[rows]])
+        lower = np.concatenate([(self._lower / self._unit)[columns], self._row_lower[rows]])
+        upper = np.concatenate([(self._upper / self._unit)[columns], self._row_upper[rows]])
         room = np.minimum(values - lower, upper - values)
         scale = 1.0 + np.abs(values)
         return bool((np.abs(prices) > tolerance).all() and (room > tolerance * scale).all())
@@ -108,19 +131,24 @@ class LinearProgram:
     def _vertex(self) -> Point:
         """Solve the active constraints for the basic columns, with the others at their bounds."""
         columns, rows, x, activity = self._basis()
-        vertex = np.where(x - self._lower <= self._upper - x, self._lower, self._upper)
-        vertex = np.where(np.isfinite(vertex), vertex, x)
+        lower, upper = self._lower / self._unit, self._upper / self._unit
+        at_upper = upper - x < x - lower
+        bound = np.where(at_upper, upper, lower)
+        scaled = np.where(np.isfinite(bound), bound, x)
         active = self._matrix[~rows]
-        at_upper = self._row_upper[~rows] - activity[~rows] <= activity[~rows] - self._row_lower[~rows]
-        rhs = np.where(at_upper, self._row_upper[~rows], self._row_lower[~rows])
-        vertex[columns] = np.linalg.solve(active[:, columns], rhs - active[:, ~columns] @ vertex[~columns])
+        tight = self._row_upper[~rows] - activity[~rows] <= activity[~rows] - self._row_lower[~rows]
+        rhs = np.where(tight, self._row_upper[~rows], self._row_lower[~rows])
+        scaled[columns] = np.linalg.solve(active[:, columns], rhs - active[:, ~columns] @ scaled[~columns])
+        vertex = scaled * self._unit
+        exact = ~columns & np.isfinite(bound)
+        vertex[exact] = np.where(at_upper, self._upper, self._lower)[exact]
         return vertex
 
     def _model(self, highspy: Any) -> Any:
         model = highspy.HighsLp()
         model.num_row_, model.num_col_ = self._matrix.shape
         model.col_cost_ = np.zeros(self._lower.size)
-        model.col_lower_, model.col_upper_ = self._lower, self._upper
+        model.col_lower_, model.col_upper_ = self._lower / self._unit, self._upper / self._unit
         model.row_lower_, model.row_upper_ = self._row_lower, self._row_upper
         rows, columns = np.nonzero(self._matrix)
         model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise

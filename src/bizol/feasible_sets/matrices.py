@@ -8,7 +8,7 @@ from typing import final
 
 import numpy as np
 
-from bizol.arrays import Point, Points, as_positive, as_size
+from bizol.arrays import Point, Points, as_positive, as_size, scaled_to_one
 from bizol.feasible_sets.protocol import slack
 from bizol.feasible_sets.simplices import fill_to_level
 
@@ -31,9 +31,9 @@ class NuclearNormBall:
     def __post_init__(self) -> None:
         if np.ndim(self.shape) != 1 or len(self.shape) != 2:
             raise ValueError(f"NuclearNormBall(shape=...) must be a pair (rows, columns), got {self.shape!r}.")
-        for size in self.shape:
-            as_size(size, "NuclearNormBall(shape=...)")
-        as_positive(self.radius, "NuclearNormBall(radius=...)")
+        sizes = tuple(as_size(size, "NuclearNormBall(shape=...)") for size in self.shape)
+        object.__setattr__(self, "shape", sizes)
+        object.__setattr__(self, "radius", as_positive(self.radius, "NuclearNormBall(radius=...)"))
 
     @property
     def dimension(self) -> int:
@@ -52,7 +52,7 @@ class NuclearNormBall:
 
     def minimize_linear(self, cost: Point) -> Point:
         """Return −radius · u vᵀ for the leading singular pair of the cost."""
-        matrix = _scaled(cost).reshape(self.shape)
+        matrix = scaled_to_one(cost).reshape(self.shape)
         wide = matrix.T if self.shape[0] > self.shape[1] else matrix
         left = _extreme_eigenvector(wide @ wide.T, largest=True)
         right = left @ wide
@@ -90,8 +90,8 @@ class Spectraplex:
     total: float = 1.0
 
     def __post_init__(self) -> None:
-        as_size(self.side, "Spectraplex(side=...)")
-        as_positive(self.total, "Spectraplex(total=...)")
+        object.__setattr__(self, "side", as_size(self.side, "Spectraplex(side=...)"))
+        object.__setattr__(self, "total", as_positive(self.total, "Spectraplex(total=...)"))
 
     @property
     def dimension(self) -> int:
@@ -110,7 +110,7 @@ class Spectraplex:
 
     def minimize_linear(self, cost: Point) -> Point:
         """Return total · v vᵀ for the eigenvector of the smallest eigenvalue of the cost's symmetric part."""
-        vector = _extreme_eigenvector(self._symmetric(_scaled(cost)), largest=False)
+        vector = _extreme_eigenvector(self._symmetric(scaled_to_one(cost)), largest=False)
         return self.total * np.outer(vector, vector).ravel()
 
     def contains(self, point: Point, tolerance: float = 1e-9) -> bool:
@@ -132,15 +132,9 @@ class Spectraplex:
         return matrix / 2 + matrix.T / 2
 
 
-def _scaled(cost: Point) -> Point:
-    largest = np.abs(cost).max()
-    return cost / largest if largest > 0 else cost
-
-
 def _extreme_eigenvector(matrix: Points, *, largest: bool) -> Point:
     from scipy.linalg import eigh
 
     index = len(matrix) - 1 if largest else 0
     _, vectors = eigh(matrix, subset_by_index=[index, index])
-    vector: Point = vectors[:, 0]
-    return vector * (-1.0 if vector[np.argmax(np.abs(vector))] < 0 else 1.0)
+    return np.asarray(vectors[:, 0])  # its sign cancels in the rank-one vertex

@@ -9,7 +9,7 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bizol.arrays import Point, Points, as_matrix, as_positive, as_vector, is_real
+from bizol.arrays import Point, Points, as_matrix, as_positive, as_vector, is_real, scaled_to_one
 from bizol.feasible_sets.protocol import slack
 from bizol.feasible_sets.simplices import fill_to_level
 
@@ -29,7 +29,7 @@ class Ball:
     radius: float = 1.0
 
     def __init__(self, center: ArrayLike, radius: float = 1.0) -> None:
-        object.__setattr__(self, "center", _as_center(center, "Ball(center=...)"))
+        object.__setattr__(self, "center", as_vector(center, "Ball(center=...)", finite=True))
         object.__setattr__(self, "radius", as_positive(radius, "Ball(radius=...)"))
 
     @property
@@ -71,7 +71,7 @@ class L1Ball:
     radius: float = 1.0
 
     def __init__(self, center: ArrayLike, radius: float = 1.0) -> None:
-        object.__setattr__(self, "center", _as_center(center, "L1Ball(center=...)"))
+        object.__setattr__(self, "center", as_vector(center, "L1Ball(center=...)", finite=True))
         object.__setattr__(self, "radius", as_positive(radius, "L1Ball(radius=...)"))
 
     @property
@@ -121,7 +121,7 @@ class LpBall:
     p: float
 
     def __init__(self, center: ArrayLike, radius: float = 1.0, *, p: float) -> None:
-        object.__setattr__(self, "center", _as_center(center, "LpBall(center=...)"))
+        object.__setattr__(self, "center", as_vector(center, "LpBall(center=...)", finite=True))
         object.__setattr__(self, "radius", as_positive(radius, "LpBall(radius=...)"))
         if not is_real(p) or isnan(p) or p < 1:
             raise ValueError(f"LpBall(p=...) must be in [1, inf], where the ball is convex, got {p!r}.")
@@ -144,7 +144,7 @@ class LpBall:
             weights = np.zeros_like(steepness)
             weights[np.argmax(steepness)] = 1.0  # ties go to the lowest index
         else:
-            weights = (steepness / steepness.max()) ** (0.0 if self.p == inf else 1 / (self.p - 1))
+            weights = scaled_to_one(steepness) ** (0.0 if self.p == inf else 1 / (self.p - 1))
             weights /= np.linalg.norm(weights, self.p)
         return self.center - self.radius * np.where(cost < 0, -weights, weights)
 
@@ -173,10 +173,12 @@ class Ellipsoid:
     _axes: Points = field(init=False, repr=False)  # unit vectors as columns
 
     def __init__(self, center: ArrayLike, shape: ArrayLike) -> None:
-        object.__setattr__(self, "center", _as_center(center, "Ellipsoid(center=...)"))
+        object.__setattr__(self, "center", as_vector(center, "Ellipsoid(center=...)", finite=True))
         matrix = as_matrix(shape, "Ellipsoid(shape=...)", columns=self.center.size)
-        if matrix.shape[0] != matrix.shape[1] or not np.allclose(matrix, matrix.T, rtol=1e-10, atol=0.0):
-            raise ValueError(f"Ellipsoid(shape=...) must be symmetric, got shape {matrix.shape}.")
+        if matrix.shape[0] != matrix.shape[1] or not np.allclose(
+            matrix, matrix.T, rtol=0.0, atol=1e-10 * np.abs(matrix).max()
+        ):
+            raise ValueError(f"Ellipsoid(shape=...) must be a symmetric matrix, got {matrix}.")
         eigenvalues, axes = np.linalg.eigh(matrix)
         if not eigenvalues[0] > matrix.shape[0] * np.finfo(np.float64).eps * abs(eigenvalues[-1]):
             raise ValueError(
@@ -221,16 +223,6 @@ class Ellipsoid:
         return self.center + self._axes @ (local * squares / (squares + multiplier))
 
 
-def _as_center(center: ArrayLike, name: str) -> Point:
-    vector = as_vector(center, name)
-    if not np.isfinite(vector).all():
-        raise ValueError(f"{name} must be finite, got {vector}.")
-    return vector
-
-
 def _normalized(cost: Point) -> Point:
-    largest = np.abs(cost).max()
-    if largest == 0:
-        return np.zeros_like(cost)
-    scaled: Point = cost / largest  # first to size one: squares neither overflow nor vanish
-    return scaled / float(np.linalg.norm(scaled))
+    scaled = scaled_to_one(cost)
+    return scaled / (float(np.linalg.norm(scaled)) or 1.0)

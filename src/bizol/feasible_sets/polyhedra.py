@@ -119,7 +119,7 @@ class ConvexHull:
             A_eq=np.append(np.ones(count), 0.0)[None],
             b_eq=[1.0],
         )
-        return bool(nearest.fun * scale <= slack(self, max(tolerance, 1e-9)))  # the solver's own accuracy
+        return bool(nearest.fun * scale <= slack(self, max(tolerance, 1e-9)))
 
 
 @final
@@ -168,7 +168,7 @@ class Polytope:
         above = as_vector(_spread(upper, np.inf, dimension), "Polytope(upper=...)", size=dimension)
         _refuse_crossed_bounds("Polytope", below, above)
         program = LinearProgram.over(*inequalities, *equalities, below, above)
-        box = _bounding_box(program, below, above)
+        box = _bounding_box(program, *inequalities, *equalities, below, above)
         for name, value in {
             "A_ub": inequalities[0],
             "b_ub": inequalities[1],
@@ -176,8 +176,8 @@ class Polytope:
             "b_eq": equalities[1],
             "lower": below,
             "upper": above,
-            "diameter": float(np.linalg.norm(box[1] - box[0])),  # an upper bound: the diagonal of a box around it
-            "center": _chebyshev_center(*inequalities, *equalities, below, above),
+            "diameter": float(np.linalg.norm(np.maximum(box[1] - box[0], 0.0))),  # of a box around it: an upper bound
+            "center": as_vector(_chebyshev_center(*inequalities, *equalities, below, above), "center"),
             "_program": program,
         }.items():
             object.__setattr__(self, name, value)
@@ -243,15 +243,35 @@ def _refuse_crossed_bounds(name: str, lower: Point, upper: Point) -> None:
         )
 
 
-def _bounding_box(program: LinearProgram, lower: Point, upper: Point) -> tuple[Point, Point]:
-    """Keep the bounds that are given, find the others; a direction without end is found here too."""
+def _bounding_box(
+    program: LinearProgram, A_ub: Points, b_ub: Point, A_eq: Points, b_eq: Point, lower: Point, upper: Point
+) -> tuple[Point, Point]:
+    """Tighten the bounds by what each row implies, and find those that are still missing by linear programs.
+
+    A direction without end is found here too.
+    """
+    rows, rhs = np.concatenate([A_ub, A_eq, -A_eq]), np.concatenate([b_ub, b_eq, -b_eq])
     box = lower.copy(), upper.copy()
+    for _ in range(3):
+        _propagate(rows, rhs, *box)
     for bound, sign in zip(box, (1.0, -1.0), strict=True):
         for index in np.flatnonzero(~np.isfinite(bound)):
             cost = np.zeros(lower.size)
             cost[index] = sign
             bound[index] = program.minimize(cost)[index]
     return box
+
+
+def _propagate(rows: Points, rhs: Point, lower: Point, upper: Point) -> None:
+    """Tighten the bounds in place: aⱼ xⱼ ≤ b − (the least the other terms of the row can be)."""
+    for row, bound in zip(rows, rhs, strict=True):
+        with np.errstate(invalid="ignore"):
+            least = np.where(row > 0, row * lower, np.where(row < 0, row * upper, 0.0))
+        total = float(least.sum())
+        if np.isfinite(total):  # one infinite term may be the one to be bounded; leave those rows to the programs
+            room = bound - (total - least)
+            np.minimum(upper, np.divide(room, row, out=np.full_like(row, np.inf), where=row > 0), out=upper)
+            np.maximum(lower, np.divide(room, row, out=np.full_like(row, -np.inf), where=row < 0), out=lower)
 
 
 def _chebyshev_center(A_ub: Points, b_ub: Point, A_eq: Points, b_eq: Point, lower: Point, upper: Point) -> Point:

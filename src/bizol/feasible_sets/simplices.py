@@ -28,8 +28,8 @@ class Simplex:
     total: float = 1.0
 
     def __post_init__(self) -> None:
-        as_size(self.dimension, "Simplex(dimension=...)")
-        as_positive(self.total, "Simplex(total=...)")
+        object.__setattr__(self, "dimension", as_size(self.dimension, "Simplex(dimension=...)"))
+        object.__setattr__(self, "total", as_positive(self.total, "Simplex(total=...)"))
 
     @property
     def diameter(self) -> float:
@@ -76,11 +76,13 @@ class CappedSimplex:
     def __init__(self, upper: ArrayLike, total: float = 1.0) -> None:
         object.__setattr__(self, "total", as_positive(total, "CappedSimplex(total=...)"))
         object.__setattr__(self, "upper", _as_caps(upper, self.total, "CappedSimplex(upper=...)"))
-        if self.upper.sum() < self.total:
+        most = float(self.upper.sum())
+        if most < self.total * (1 - 1e-12):
             raise ValueError(
-                f"CappedSimplex(upper=..., total=...) is empty: the caps add up to {self.upper.sum():g}, "
-                f"less than the total {self.total:g}; raise a cap or lower the total."
+                f"CappedSimplex(upper=..., total=...) is empty: the caps add up to {most:g}, less than the total "
+                f"{self.total:g}; raise a cap or lower the total."
             )
+        object.__setattr__(self, "total", min(self.total, most))  # equal, but for rounding
 
     @property
     def dimension(self) -> int:
@@ -166,6 +168,7 @@ def fill_to_level(point: Point, upper: Point, total: float) -> Point:
 
     The sum falls as τ rises, linearly between the breakpoints pᵢ and pᵢ − uᵢ: walk down them until it reaches `total`.
     """
+    point = point - point.max()  # the same for every entry, so without effect but on rounding
     levels = np.concatenate([point, point - upper])
     change = np.concatenate([np.ones_like(point), -np.ones_like(point)])
     order = np.argsort(-levels, kind="stable")
@@ -173,7 +176,10 @@ def fill_to_level(point: Point, upper: Point, total: float) -> Point:
     sums = np.concatenate([[0.0], np.cumsum(moving[:-1] * -np.diff(levels))])  # the sum at each level
     last = int(np.searchsorted(sums, total, side="left")) - 1  # total lies between level `last` and the next
     level = float(levels[last] - (total - sums[last]) / moving[last] if moving[last] > 0 else levels[last])
-    return np.clip(point - level, 0.0, upper)
+    filled = np.clip(point - level, 0.0, upper)
+    if abs(float(filled.sum()) - total) <= 1e-9 * total:
+        return filled
+    return _fill_cheapest(-point, upper, total)  # so far out that the level is lost in rounding: the limit is a vertex
 
 
 def _fill_cheapest(cost: Point, upper: Point, total: float) -> Point:

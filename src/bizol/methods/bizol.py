@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from bizol.arrays import Points, Responses
 from bizol.directions import Directions, Sphere
 from bizol.methods.schedules import Schedule
-from bizol.methods.two_point import State, check_parameters, matched, move_on, start_at
+from bizol.methods.two_point import State, look, matched, move_on, radius, refuse_infinite, settle, start_at
 from bizol.problem import Problem
 from bizol.sensitivity import Sensitivity, anchored
 
@@ -50,7 +50,7 @@ class BiZOL:
     directions: Directions = Sphere()
 
     def __post_init__(self) -> None:
-        check_parameters(self)
+        settle(self)
 
     def start(self, problem: Problem, x0: ArrayLike | None = None, *, seed: int | None = None) -> State:
         """Return the state at x0, or at the center of the set."""
@@ -58,25 +58,21 @@ class BiZOL:
 
     def ask(self, state: State) -> Points:
         """Query the follower at x and at x ± δw; asking twice changes nothing."""
-        probes = state.delta * state.directions  # (B, n)
+        probes = radius(self, state) * look(self, state)  # (B, n)
         return np.concatenate([state.x[None], state.x + probes, state.x - probes])
 
     def tell(self, state: State, responses: Responses) -> State:
         """Move toward the vertex that witnesses the gap at the current decision."""
-        count = len(state.directions)
+        directions = look(self, state)
+        count = len(directions)
         rows = matched(responses, 2 * count + 1)
         anchor = state.problem.objective.anchor(state.x, rows[0, ...])
         sensitivity = Sensitivity(
             at=state.x,
-            radius=state.delta,
-            directions=state.directions,
+            radius=radius(self, state),
+            directions=directions,
             differences=rows[1 : count + 1, ...] - rows[count + 1 :, ...],
         )
-        return move_on(
-            self,
-            state,
-            anchored(anchor, sensitivity),
-            queries=2 * count + 1,
-            response=anchor.response,
-            value=anchor.value,
-        )
+        hypergradient = anchored(anchor, sensitivity)
+        refuse_infinite(hypergradient, rows, state.iteration)
+        return move_on(self, state, hypergradient, queries=2 * count + 1, response=anchor.response, value=anchor.value)

@@ -13,8 +13,8 @@ from bizol.problem import Problem
 def default_method(problem: Problem, budget: int) -> BiZOL:
     """Fit Bi-ZOL to the problem's size and the budget.
 
-    Orthonormal directions, as many as leave room for eight iterations and at most n; the step 2/(k + 2); and a radius
-    of 2 % of the set's typical width D/√n.
+    Orthonormal directions, at most n and as many as leave room for eight iterations (one, where none do); the step
+    2/(k + 2); and a radius of 2 % of the set's typical width D/√n.
     """
     dimension = problem.feasible_set.dimension
     affordable = (budget // 8 - 1) // 2

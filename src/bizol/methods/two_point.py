@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from math import inf, isfinite
+from functools import lru_cache
+from math import inf
 from typing import Protocol, final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bizol.arrays import Batches, Point, Points, Response, Responses, as_vector, is_real
+from bizol.arrays import (
+    Batches,
+    Point,
+    Points,
+    Response,
+    Responses,
+    as_response,
+    as_vector,
+    infinite_rows,
+    is_real,
+    stack,
+)
 from bizol.directions import Directions
+from bizol.feasible_sets.protocol import projection
 from bizol.methods.protocol import Move
 from bizol.methods.schedules import Schedule
 from bizol.problem import EvaluationError, Problem
@@ -18,7 +32,7 @@ from bizol.randomness import as_seed, generator
 from bizol.sensitivity import Hypergradient
 
 
-class TwoPoint(Protocol):
+class Parameters(Protocol):
     """The parameters of a two-point method; each but `directions` is a number or a function of the iteration."""
 
     @property
@@ -37,60 +51,68 @@ class TwoPoint(Protocol):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class State:
-    """Where a run stands: the decision x_k, and where it will look from there."""
+    """Where a run stands: the decision x_k, and the move that led there."""
 
     problem: Problem
     seed: int
     iteration: int  # k
     x: Point
-    delta: float  # δ_k
-    directions: Points  # W_k (B, n), a function of (seed, k)
-    ahead: Batches  # W_{k+1}, W_{k+2}, ... as far as they were drawn together with W_k
     move: Move | None = None
 
 
-def check_parameters(method: TwoPoint) -> None:
-    """Refuse what can never be right; functions of the iteration are checked as they are used."""
-    for name in ("delta", "step", "batch"):
-        if not callable(value := getattr(method, name)):
-            _check(method, name, value)
+def settle(method: Parameters) -> None:
+    """Refuse parameters that can never be right, and keep the others as plain numbers."""
     label = type(method).__name__
-    if not callable(method.batch) and method.batch != int(method.batch):
-        raise ValueError(f"{label}(batch=...) must be a whole number, got {method.batch!r}.")
+    for name in ("delta", "step", "batch"):
+        value = getattr(method, name)
+        if not callable(value):
+            _check(method, name, value)
+            object.__setattr__(method, name, int(value) if name == "batch" else float(value))
     if not isinstance(method.directions, Directions):
         raise ValueError(
             f"{label}(directions=...) must have a draw method, as bizol.Sphere() has, got {method.directions!r}."
         )
 
 
-def start_at(method: TwoPoint, problem: Problem, x0: ArrayLike | None, seed: int | None) -> State:
-    """Return the first state, at x0 or at the center of the feasible set."""
-    feasible_set = problem.feasible_set
-    if x0 is None:
-        x = np.array(feasible_set.center, dtype=np.float64)
-    else:
-        x = as_vector(x0, "x0", size=feasible_set.dimension).copy()
-        if not feasible_set.contains(x):
-            raise ValueError(
-                f"x0 must lie in the feasible set, a {type(feasible_set).__name__} of dimension "
-                f"{feasible_set.dimension}, but does not; leave it out to start at the center."
-            )
+def start_at(method: Parameters, problem: Problem, x0: ArrayLike | None, seed: int | None) -> State:
+    """Return the first state, at x0 or at the center of the feasible set; look at all parameters once."""
+    if not isinstance(problem, Problem):
+        raise ValueError(f"problem must be a bizol.Problem, got {problem!r}.")
+    x = np.array(problem.feasible_set.center, dtype=np.float64) if x0 is None else _feasible(problem, x0)
     x.setflags(write=False)
-    seed = as_seed(seed)
-    upcoming = _draw(method, seed, 0, x.size)
-    return State(
-        problem=problem,
-        seed=seed,
-        iteration=0,
-        x=x,
-        delta=_scheduled(method, "delta", 0),
-        directions=upcoming[0],
-        ahead=upcoming[1:],
-    )
+    state = State(problem=problem, seed=as_seed(seed), iteration=0, x=x)
+    for name in ("delta", "step", "batch"):
+        parameter(method, name, 0)
+    if radius(method, state) <= 64 * float(np.spacing(np.abs(x).max())):
+        raise ValueError(
+            f"{type(method).__name__}(delta=...) must be large enough to move x at all: {radius(method, state):g} is "
+            f"lost in the rounding of {np.abs(x).max():g}."
+        )
+    return state
+
+
+def radius(method: Parameters, state: State) -> float:
+    """Return δ_k."""
+    return parameter(method, "delta", state.iteration)
+
+
+def look(method: Parameters, state: State) -> Points:
+    """Return the directions W_k (B, n), a function of (seed, k).
+
+    Seeding a generator costs as much as drawing a thousand numbers. So where directions are few and short, those of up
+    to 32 iterations come from one stream, drawn together and remembered; the stream of iteration k is that of the first
+    of them.
+    """
+    count, dimension = int(parameter(method, "batch", state.iteration)), state.x.size
+    together = 1 if callable(method.batch) else max(1, min(32, 2**14 // (count * dimension)))
+    first = state.iteration - state.iteration % together
+    small = together * count * dimension <= 2**20  # do not hold on to large ones
+    draw: Callable[..., Batches] = _remembered if small and isinstance(method.directions, Hashable) else _drawn
+    return np.asarray(draw(method.directions, state.seed, first, together, count, dimension)[state.iteration - first])
 
 
 def move_on(
-    method: TwoPoint,
+    method: Parameters,
     state: State,
     hypergradient: Hypergradient,
     *,
@@ -100,15 +122,9 @@ def move_on(
 ) -> State:
     """Step toward the vertex that witnesses the gap: x_{k+1} = x_k + γ (z_k − x_k), Algorithm 1, lines 9 and 10."""
     gradient = hypergradient.value
-    if not isfinite(gradient @ gradient) and not np.isfinite(gradient).all():
-        index = int(np.argmin(np.isfinite(gradient)))
-        raise EvaluationError(
-            f"The hypergradient of iteration {state.iteration} is not finite in coordinate {index}: "
-            f"look at Objective(grad_x=..., grad_y=...) there."
-        )
     vertex = state.problem.feasible_set.minimize_linear(gradient)
     toward = vertex - state.x
-    step = _scheduled(method, "step", state.iteration)
+    step = parameter(method, "step", state.iteration)
     move = Move(
         at=state.x,
         response=response,
@@ -117,61 +133,97 @@ def move_on(
         vertex=vertex,
         gap_estimate=-float(gradient @ toward),
         step=step,
-        delta=state.delta,
+        delta=radius(method, state),
         queries=queries,
     )
     x = state.x + step * toward
     x.setflags(write=False)
-    iteration = state.iteration + 1
-    upcoming = state.ahead if len(state.ahead) else _draw(method, state.seed, iteration, x.size)
-    return State(
-        problem=state.problem,
-        seed=state.seed,
-        iteration=iteration,
-        x=x,
-        delta=_scheduled(method, "delta", iteration),
-        directions=upcoming[0],
-        ahead=upcoming[1:],
-        move=move,
-    )
+    return State(problem=state.problem, seed=state.seed, iteration=state.iteration + 1, x=x, move=move)
 
 
 def matched(responses: Responses, asked: int) -> Responses:
     """Return the responses as an array, one row for each query that was asked."""
-    rows = responses if hasattr(responses, "shape") else np.asarray(responses, dtype=np.float64)
-    if len(rows.shape) != 2:
-        raise ValueError(f"tell() needs responses of shape ({asked}, m), got {tuple(rows.shape)}.")
-    if rows.shape[0] != asked:
-        raise ValueError(f"tell() needs one response per query: asked {asked}, got {rows.shape[0]}.")
-    return rows
+    if isinstance(responses, (list, tuple)) and responses and hasattr(responses[0], "shape"):
+        responses = stack([as_response(row) for row in responses])
+    if not hasattr(responses, "shape") or "float" not in str(responses.dtype):
+        responses = as_response(responses)
+    if len(responses.shape) != 2:
+        raise ValueError(f"tell() needs responses of shape ({asked}, m), got {tuple(responses.shape)}.")
+    if responses.shape[0] != asked:
+        raise ValueError(f"tell() needs one response per query: asked {asked}, got {responses.shape[0]}.")
+    return responses
 
 
-def _draw(method: TwoPoint, seed: int, iteration: int, dimension: int) -> Batches:
-    """Draw the directions of this iteration and, where they are few and short, of the next ones too.
+def refuse_infinite(hypergradient: Hypergradient, responses: Responses, iteration: int) -> None:
+    """Say who is to blame for a direction that is not finite: a response or the objective."""
+    if np.isfinite(hypergradient.value).all():
+        return
+    rows = infinite_rows(responses)
+    if rows:
+        count = responses.shape[0]
+        raise EvaluationError(f"The response to query {rows[0]} is not finite ({len(rows)} of {count} are not).")
+    index = int(np.argmin(np.isfinite(hypergradient.value)))
+    raise EvaluationError(
+        f"The hypergradient of iteration {iteration} is not finite in coordinate {index}: "
+        f"look at Objective(grad_x=..., grad_y=...) there."
+    )
 
-    Seeding a generator costs as much as drawing a thousand numbers, so a small problem does it once in a while.
-    """
-    count = int(_scheduled(method, "batch", iteration))
-    together = 1 if callable(method.batch) else max(1, min(32, 2**14 // (count * dimension)))
-    return method.directions.draw(generator(seed, iteration), together, count, dimension)
 
-
-def _scheduled(method: TwoPoint, name: str, iteration: int) -> float:
+def parameter(method: Parameters, name: str, iteration: int) -> float:
     """Return a parameter at an iteration; a constant was checked when the method was made."""
     schedule: Schedule = getattr(method, name)
     if not callable(schedule):
         return schedule
     value = schedule(iteration)
     _check(method, name, value)
-    return value
+    return float(value)
 
 
-def _check(method: TwoPoint, name: str, value: float) -> None:
+def _drawn(directions: Directions, seed: int, first: int, together: int, count: int, dimension: int) -> Batches:
+    """Return the directions of iterations `first`, `first` + 1, ..., (together, count, dimension)."""
+    drawn = directions.draw(generator(seed, first), together, count, dimension)
+    if np.shape(drawn) != (together, count, dimension):
+        raise ValueError(
+            f"{type(directions).__name__}.draw(...) must return shape {(together, count, dimension)}, "
+            f"(batches, count, dimension), got {np.shape(drawn)}."
+        )
+    drawn.setflags(write=False)
+    return drawn
+
+
+_remembered = lru_cache(maxsize=4)(_drawn)
+
+
+def _feasible(problem: Problem, x0: ArrayLike) -> Point:
+    feasible_set = problem.feasible_set
+    x = as_vector(x0, "x0", size=feasible_set.dimension, finite=True).copy()
+    if feasible_set.contains(x):
+        return x
+    message = f"x0 must lie in the feasible set, a {type(feasible_set).__name__} of dimension {feasible_set.dimension}"
+    onto = projection(feasible_set)
+    if onto is None:
+        raise ValueError(f"{message}, but does not; leave it out to start at the center.")
+    nearest = onto(x)
+    index = int(np.argmax(np.abs(x - nearest)))
+    raise ValueError(
+        f"{message}, but is {np.linalg.norm(x - nearest):.3g} away from it: the nearest point has {nearest[index]:g} "
+        f"in coordinate {index}, not {x[index]:g}. Project it, or leave it out to start at the center."
+    )
+
+
+def _check(method: Parameters, name: str, value: float) -> None:
     rule = {
         "delta": "be positive and finite",
         "step": "be in (0, 1], so that decisions stay feasible",
-        "batch": "be at least 1",
+        "batch": "be a whole number, at least 1",
     }[name]
-    keeps = is_real(value) and {"delta": 0 < value < inf, "step": 0 < value <= 1, "batch": 1 <= value < inf}[name]
+    keeps = (
+        is_real(value)
+        and {
+            "delta": 0 < value < inf,
+            "step": 0 < value <= 1,
+            "batch": 1 <= value < inf and value % 1 == 0,
+        }[name]
+    )
     if not keeps:
         raise ValueError(f"{type(method).__name__}({name}=...) must {rule}, got {value!r}.")

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from bizol.arrays import Points, Responses
 from bizol.directions import Directions, Sphere
 from bizol.methods.schedules import Schedule
-from bizol.methods.two_point import State, check_parameters, matched, move_on, start_at
+from bizol.methods.two_point import State, look, matched, move_on, radius, settle, start_at
 from bizol.problem import Problem
 from bizol.sensitivity import Hypergradient, Sensitivity
 
@@ -21,7 +21,7 @@ from bizol.sensitivity import Hypergradient, Sensitivity
 class VZO:
     """Vanilla zeroth-order smoothing: a two-point estimate of the whole hyperobjective, a Frank–Wolfe step.
 
-    Knows φ(x, y(x)) as a black box and asks 2B questions at x_k ± δ w_b:
+    Treats φ(x, y(x)) as a black box, its gradients unused, and asks 2B questions at x_k ± δ w_b:
 
         ĝ = (n / 2δB) Σ_b (φ(x_k + δw_b, y(x_k + δw_b)) − φ(x_k − δw_b, y(x_k − δw_b))) w_b.
 
@@ -47,7 +47,7 @@ class VZO:
     directions: Directions = Sphere()
 
     def __post_init__(self) -> None:
-        check_parameters(self)
+        settle(self)
 
     def start(self, problem: Problem, x0: ArrayLike | None = None, *, seed: int | None = None) -> State:
         """Return the state at x0, or at the center of the set."""
@@ -55,17 +55,18 @@ class VZO:
 
     def ask(self, state: State) -> Points:
         """Query the follower at x ± δw; asking twice changes nothing."""
-        probes = state.delta * state.directions  # (B, n)
+        probes = radius(self, state) * look(self, state)  # (B, n)
         return np.concatenate([state.x + probes, state.x - probes])
 
     def tell(self, state: State, responses: Responses) -> State:
         """Move toward the vertex that is best for the smoothed hyperobjective."""
-        count = len(state.directions)
+        directions = look(self, state)
+        count = len(directions)
         values = state.problem.objective.values(self.ask(state), matched(responses, 2 * count))
         sensitivity = Sensitivity(  # of the scalar "response" φ(x, y(x))
             at=state.x,
-            radius=state.delta,
-            directions=state.directions,
+            radius=radius(self, state),
+            directions=directions,
             differences=(values[:count] - values[count:])[:, None],
         )
         return move_on(self, state, Hypergradient(state.x, sensitivity.pull_back(np.ones(1))), queries=2 * count)

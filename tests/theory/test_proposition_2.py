@@ -1,0 +1,38 @@
+"""Proposition 2: the anchored model has the right kinks, g_δ is its smoothed gradient and a Goldstein subgradient."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bizol import AnchoredModel
+from bizol.clarke import approximate_hypergradient, clarke_subdifferential
+from bizol.verification.finding import decisions, example, vee
+from bizol.verification.geometry import proposition_2
+
+
+def test_the_statement_holds() -> None:
+    assert proposition_2().holds
+
+
+@pytest.mark.parametrize("kind", ["box", "ball", "smooth", "simplex", "program"])
+def test_the_goldstein_set_holds_the_hypergradient_for_every_follower(kind: str) -> None:
+    case = example(kind, n=2)
+    x = next(decisions(case, 1))
+    direction = approximate_hypergradient(case.problem, x, 0.3).value
+    error = case.follower.smoothed(x, 0.3).error
+    assert AnchoredModel(case.problem, x).goldstein(0.3).distance(direction) < 1e-3 + 20 * error
+
+
+def test_the_model_agrees_with_the_objective_at_the_anchor_and_keeps_its_clarke_set() -> None:
+    case = vee()
+    model = AnchoredModel(case.problem, np.zeros(2))
+    assert model.value(np.zeros(2)) == model.anchor.value
+    assert model.value(np.array([0.5, -0.25])) == pytest.approx(0.75 + 0.15 + 0.05)  # φ is linear: Q_x = φ̃
+    ours, theirs = model.subdifferential(np.zeros(2)), clarke_subdifferential(case.problem, np.zeros(2))
+    assert np.array_equal(ours.generators, theirs.generators)
+
+
+def test_a_vector_outside_of_the_goldstein_set_is_outside() -> None:
+    model = AnchoredModel(vee().problem, np.array([0.5, 0.5]))
+    assert model.goldstein(0.1).distance(np.array([0.3, -0.2])) == pytest.approx(np.sqrt(2))
