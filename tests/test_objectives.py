@@ -51,10 +51,12 @@ def test_lists_will_do() -> None:
     assert listed.value(X[0], Y[0]) == PHI.value(X[0], Y[0])
 
 
-def test_many_pairs_at_once_give_the_same() -> None:
-    one_by_one, at_once = PHI.objective(), PHI.objective(vectorized=True)
-    assert at_once.values(X, Y) == pytest.approx(one_by_one.values(X, Y))
-    assert at_once.anchor(X[0], Y[0]).grad_y == pytest.approx(one_by_one.anchor(X[0], Y[0]).grad_y)
+def test_many_pairs_at_once_and_all_three_parts_at_once_give_the_same() -> None:
+    assert PHI.objective().values(X, Y) == pytest.approx([PHI.value(x, y) for x, y in zip(X, Y, strict=True)])
+    anchor = PHI.objective().anchor(X[0], Y[0])
+    assert anchor.value == pytest.approx(PHI.value(X[0], Y[0]), rel=1e-14)
+    assert anchor.grad_x == pytest.approx(PHI.grad_x(X[0], Y[0]), rel=1e-14)
+    assert anchor.grad_y == pytest.approx(PHI.grad_y(X[0], Y[0]), rel=1e-14)
 
 
 @pytest.mark.parametrize(

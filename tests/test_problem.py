@@ -83,6 +83,20 @@ def test_an_objective_that_answers_wrongly_is_named(objective: Objective, messag
         objective.anchor(X, Y)
 
 
+def test_all_three_at_once_are_taken_at_their_word_and_checked() -> None:
+    joint = changed(joint=lambda x, y: (7.0, 2 * x, 3 * y))
+    anchor = joint.anchor(X, Y)
+    assert (anchor.value, anchor.grad_x.tolist(), anchor.grad_y.tolist()) == (7.0, [2, 4], [1.5, 3, 6])
+    for broken, message in (
+        (lambda x, y: (1.0, x), r"Objective\(joint=\.\.\.\) failed: ValueError"),
+        (lambda x, y: (1.0, y, y), r"Objective\(grad_x=\.\.\.\) must return shape \(2,\)"),
+    ):
+        with pytest.raises(EvaluationError, match=message):
+            changed(joint=broken).anchor(X, Y)
+    with pytest.raises(ValueError, match=r"Objective\(joint=\.\.\.\) must be callable, got 3"):
+        changed(joint=3)
+
+
 @pytest.mark.parametrize(
     ("value", "message"),
     [

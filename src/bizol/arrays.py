@@ -67,29 +67,38 @@ def scaled_to_one(cost: Point) -> Point:
 
 
 def as_response(value: Any) -> Any:
-    """Take in what a follower returned: a copy of it that nobody else can change, in its own array library.
+    """Take in what a follower returned.
 
     Arrays of other libraries stay there, if they are of a floating type; everything else becomes NumPy's float64.
     """
+    if type(value) is np.ndarray and value.dtype == np.float64:
+        return value
     if value is None:
         raise TypeError("it returned None, not a response")
-    if not _is_foreign(value):
-        if isinstance(value, np.ma.MaskedArray):
-            value = value.filled(np.nan)
-        if np.iscomplexobj(value):
-            raise TypeError("it returned complex numbers")
-        array = np.array(value, dtype=np.float64)
-        array.setflags(write=False)
-        return array
-    if "float" not in str(value.dtype):
-        raise TypeError(
-            f"it returned an array of {value.dtype}; responses of other libraries must be of a floating type"
-        )
-    return namespace(value).asarray(value.detach() if hasattr(value, "detach") else value, copy=True)
+    if _is_foreign(value):
+        if "float" not in str(value.dtype):
+            raise TypeError(f"it returned an array of {value.dtype}; other libraries' must be of a floating type")
+        return value.detach() if hasattr(value, "detach") else value
+    if np.iscomplexobj(value):
+        raise TypeError("it returned complex numbers")
+    if isinstance(value, np.ma.MaskedArray):
+        value = value.filled(np.nan)
+    return np.asarray(value, dtype=np.float64)
+
+
+def owned(response: Response) -> Response:
+    """Return a copy that nobody else can change, in the library the response lives in."""
+    if isinstance(response, np.ndarray):
+        copy = response.copy()
+        copy.setflags(write=False)
+        return copy
+    return namespace(response).asarray(response, copy=True)
 
 
 def to_numpy(array: Any) -> NDArray[np.float64]:
     """Bring a few numbers home from wherever they are, a GPU included."""
+    if type(array) is np.ndarray and array.dtype == np.float64:
+        return array
     if hasattr(array, "cpu"):  # PyTorch
         array = array.detach().cpu()
     elif hasattr(array, "get"):  # CuPy
@@ -106,15 +115,12 @@ def namespace(array: Any) -> Any:
 
 def stack(rows: list[Response]) -> Responses:
     """Return responses as rows of one array of their library."""
-    responses = namespace(rows[0]).stack(rows)
-    if isinstance(responses, np.ndarray):
-        responses.setflags(write=False)
-    return responses
+    return namespace(rows[0]).stack(rows)
 
 
 def infinite_rows(responses: Responses) -> list[int]:
     """Return the rows that hold a NaN or an infinity."""
-    if isinstance(responses, np.ndarray) and np.isfinite(responses).all():
+    if isinstance(responses, np.ndarray) and np.count_nonzero(np.isfinite(responses)) == responses.size:
         return []
     xp = namespace(responses)
     finite = xp.isfinite(responses)

@@ -11,8 +11,8 @@ import numpy as np
 Phi: TypeAlias = Callable[[Any, Any], Any]
 
 
-def jax_gradients(phi: Phi) -> tuple[Phi, Phi, Phi]:
-    """Return φ, ∇₁φ, ∇₂φ compiled by JAX, in double precision whatever JAX's own default is."""
+def jax_gradients(phi: Phi) -> tuple[Phi, Phi]:
+    """Return φ, and φ with both gradients, compiled by JAX, in double precision whatever JAX's own default is."""
     jax = _require("jax")
 
     def doubled(function: Phi) -> Phi:
@@ -22,30 +22,40 @@ def jax_gradients(phi: Phi) -> tuple[Phi, Phi, Phi]:
             with jax.enable_x64(True):
                 result = compiled(x, y)
             # A response that lives in JAX keeps its gradient there; NumPy in, NumPy out.
-            return np.asarray(result) if isinstance(y, np.ndarray) else result
+            return jax.tree.map(np.asarray, result) if isinstance(y, np.ndarray) else result
 
         return call
 
-    return doubled(phi), doubled(jax.grad(phi, argnums=0)), doubled(jax.grad(phi, argnums=1))
+    def all_three(x: Any, y: Any) -> Any:
+        value, (grad_x, grad_y) = jax.value_and_grad(phi, argnums=(0, 1))(x, y)
+        return value, grad_x, grad_y
+
+    return doubled(phi), doubled(all_three)
 
 
-def torch_gradients(phi: Phi) -> tuple[Phi, Phi, Phi]:
-    """Return φ, ∇₁φ, ∇₂φ computed by PyTorch; a response that is a tensor keeps its gradient on its device."""
+def torch_gradients(phi: Phi) -> tuple[Phi, Phi]:
+    """Return φ, and φ with both gradients, by PyTorch; a response that is a tensor keeps its gradient on its device."""
     torch = _require("torch")
 
     def bridge(function: Phi) -> Phi:
         def call(x: Any, y: Any) -> Any:
             if not isinstance(y, np.ndarray):
                 return function(torch.tensor(x, dtype=y.dtype, device=y.device), y)
-            return function(torch.tensor(x), torch.tensor(y)).detach().numpy()
+            results = function(torch.tensor(x), torch.tensor(y))
+            return tuple(result.detach().numpy() for result in results)
 
         return call
 
     def value(x: Any, y: Any) -> Any:
         with torch.no_grad():
-            return phi(x, y)
+            return (phi(x, y),)
 
-    return bridge(value), bridge(torch.func.grad(phi, argnums=0)), bridge(torch.func.grad(phi, argnums=1))
+    def all_three(x: Any, y: Any) -> Any:
+        (grad_x, grad_y), result = torch.func.grad_and_value(phi, argnums=(0, 1))(x, y)
+        return result, grad_x, grad_y
+
+    only_value = bridge(value)
+    return lambda x, y: only_value(x, y)[0], bridge(all_three)
 
 
 def _require(module: str) -> Any:

@@ -8,7 +8,7 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bizol.arrays import Point, Response, as_positive, as_vector, is_real, namespace, to_numpy
+from bizol.arrays import Point, Response, as_positive, as_vector, is_real, namespace, owned, to_numpy
 from bizol.evaluation import Evaluator
 from bizol.problem import Anchor, Problem
 from bizol.randomness import generator
@@ -57,7 +57,7 @@ def check_problem(
     rng = generator(seed)
     there = feasible_set.minimize_linear(rng.standard_normal(here.size))
     evaluator = Evaluator(problem, first=problem.objective.anchor)
-    response = evaluator.evaluate(np.stack([here, (here + there) / 2]))[0, ...]
+    response = owned(evaluator.evaluate(np.stack([here, (here + there) / 2]))[0, ...])
     again = evaluator.evaluate(here[None])[0, ...]
     repeatability = _difference(response, again, noise)
     if delta is not None:

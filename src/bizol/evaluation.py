@@ -6,7 +6,7 @@ from collections.abc import Callable
 from math import inf
 from typing import final
 
-from bizol.arrays import Point, Points, Response, Responses, as_response, infinite_rows, stack
+from bizol.arrays import Point, Points, Response, Responses, as_response, infinite_rows, owned, stack
 from bizol.problem import EvaluationError, Problem
 
 
@@ -14,7 +14,8 @@ from bizol.problem import EvaluationError, Problem
 class Evaluator:
     """Ask the follower, count every query, let nothing pass that is not a response.
 
-    The follower gets copies of the decisions, and what it returns is copied: neither side can change the other's.
+    The follower gets copies of the decisions, so it may write on them. Responses to a batch are good until the next
+    batch is asked for, as a follower may use its buffers again; what is kept for longer is copied (`arrays.owned`).
 
     Args:
         problem: whose follower is asked, one decision at a time or whole batches (`Problem(vectorized=True)`).
@@ -62,18 +63,20 @@ class Evaluator:
             responses = as_response(self._problem.response(points.copy()))
         except Exception as error:
             raise _failure(f"queries {first} to {first + count - 1}", error) from error
-        shape = tuple(responses.shape)
-        if len(shape) != 2 or shape[0] != count:
+        if len(responses.shape) != 2 or responses.shape[0] != count:
             raise EvaluationError(
                 f"Problem(response=..., vectorized=True) must return one row per query: "
-                f"given shape {points.shape} it must return ({count}, m), got {shape}."
+                f"given shape {points.shape} it must return ({count}, m), got {tuple(responses.shape)}."
             )
-        self._check_size(shape[1], first)
+        self._check_size(responses.shape[1], first)
         if bad := infinite_rows(responses):
             message = f"The response to query {first + bad[0]} is not finite ({len(bad)} of {count} are not)."
             good = [row for row in range(count) if row not in bad]
             raise EvaluationError(message, points=points[good], responses=[responses[row, ...] for row in good])
-        self._note(points[0], responses[0, ...], first, count)
+        if first == 0 and self._first is not None:
+            self._first(points[0], responses[0, ...])
+        if self._answered is not None:
+            self._answered(count)
         return responses
 
     def _one_by_one(self, points: Points) -> Responses:
@@ -81,7 +84,10 @@ class Evaluator:
         try:
             for point in points:
                 answers.append(self._answer(point))
-                self._note(point, answers[-1], self._queries - 1, 1)
+                if self._queries == 1 and self._first is not None:
+                    self._first(point, answers[-1])
+                if self._answered is not None:
+                    self._answered(1)
         except EvaluationError as error:
             error.points, error.responses = points[: len(answers)], answers
             raise
@@ -91,7 +97,7 @@ class Evaluator:
         query = self._queries
         self._queries += 1
         try:
-            response = as_response(self._problem.response(point.copy()))
+            response = owned(as_response(self._problem.response(point.copy())))
         except Exception as error:
             raise _failure(f"query {query}", error) from error
         if len(response.shape) != 1:
@@ -105,20 +111,16 @@ class Evaluator:
         return response
 
     def _check_size(self, size: int, query: int) -> None:
+        if size == self._size:
+            return
         if size == 0:
             raise EvaluationError(f"The response to query {query} must not be empty.")
         if self._size is None:
             self._size = size
-        if size != self._size:
+        else:
             raise EvaluationError(
                 f"The response to query {query} must have the size of the first one, {self._size}, got {size}."
             )
-
-    def _note(self, point: Point, response: Response, query: int, count: int) -> None:
-        if query == 0 and self._first is not None:
-            self._first(point, response)
-        if self._answered is not None:
-            self._answered(count)
 
 
 def _failure(which: str, error: Exception) -> EvaluationError:

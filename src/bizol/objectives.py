@@ -74,6 +74,13 @@ class Tracking:
         error = y @ self.output.T - self.y_ref
         return self.tracking * (error @ self.output) + self.payment * (x @ self.coupling)
 
-    def objective(self, *, vectorized: bool = False) -> Objective:
-        """Return it as the objective of a problem; vectorized pays when many pairs are evaluated at once."""
-        return Objective(self.value, self.grad_x, self.grad_y, vectorized=vectorized)
+    def joint(self, x: Point, y: Response) -> tuple[Any, Point, Response]:
+        """Return φ, ∇₁φ and ∇₂φ at one pair, with the products they share computed once."""
+        effort, error, pay = x - self.x_ref, y @ self.output.T - self.y_ref, self.payment * (y @ self.coupling.T)
+        value = self.effort / 2 * (effort @ effort) + self.tracking / 2 * (error @ error) + x @ pay
+        pull = self.tracking * (error @ self.output) + self.payment * (x @ self.coupling)
+        return value, self.effort * effort + pay, pull
+
+    def objective(self) -> Objective:
+        """Return it as the objective of a problem."""
+        return Objective(self.value, self.grad_x, self.grad_y, vectorized=True, joint=self.joint)

@@ -57,6 +57,7 @@ class Objective:
         grad_x: ∇₁φ, to an array of the shape of x.
         grad_y: ∇₂φ, to an array of the shape of y.
         vectorized: with True the three take k pairs at once, x (k, n) and y (k, m), and return one row per pair.
+        joint: all three at once, as a tuple, for a single pair; worth giving where they share work.
 
     Example:
         >>> track = Objective(
@@ -73,31 +74,37 @@ class Objective:
     grad_x: Callable[[Any, Any], Any]
     grad_y: Callable[[Any, Any], Any]
     vectorized: bool = False
+    joint: Callable[[Any, Any], Any] | None = None
 
     def __post_init__(self) -> None:
-        for name in ("value", "grad_x", "grad_y"):
-            if not callable(getattr(self, name)):
-                raise ValueError(f"Objective({name}=...) must be callable, got {getattr(self, name)!r}.")
+        for name in ("value", "grad_x", "grad_y", "joint"):
+            part = getattr(self, name)
+            if not callable(part) and not (name == "joint" and part is None):
+                raise ValueError(f"Objective({name}=...) must be callable, got {part!r}.")
 
     @classmethod
     def from_jax(cls, phi: Callable[[Any, Any], Any]) -> Objective:
         """Build the partial gradients of `phi(x, y)`, written with `jax.numpy`, by automatic differentiation."""
         from bizol.autodiff import jax_gradients
 
-        return cls(*jax_gradients(phi))
+        value, joint = jax_gradients(phi)
+        return cls(value, lambda x, y: joint(x, y)[1], lambda x, y: joint(x, y)[2], joint=joint)
 
     @classmethod
     def from_torch(cls, phi: Callable[[Any, Any], Any]) -> Objective:
         """Build the partial gradients of `phi(x, y)`, written with PyTorch operations, by automatic differentiation."""
         from bizol.autodiff import torch_gradients
 
-        return cls(*torch_gradients(phi))
+        value, joint = torch_gradients(phi)
+        return cls(value, lambda x, y: joint(x, y)[1], lambda x, y: joint(x, y)[2], joint=joint)
 
     def anchor(self, x: Point, y: Response) -> Anchor:
         """Evaluate φ, ∇₁φ and ∇₂φ at one observed pair."""
-        value = self._call("value", x, y)
-        grad_x = _as_gradient("grad_x", self._call("grad_x", x, y))
-        grad_y = self._call("grad_y", x, y)
+        if self.joint is None:
+            value, grad_x, grad_y = (self._call(name, x, y) for name in ("value", "grad_x", "grad_y"))
+        else:
+            value, grad_x, grad_y = _all_three(self.joint, x, y)
+        grad_x = _as_gradient("grad_x", grad_x)
         if isinstance(y, np.ndarray):
             grad_y = _as_gradient("grad_y", grad_y)
         if grad_x.shape != x.shape:
@@ -208,6 +215,14 @@ class Problem:
         from bizol.checks import check_problem
 
         return check_problem(self, x, delta=delta, noise=noise, seed=seed)
+
+
+def _all_three(joint: Callable[[Any, Any], Any], x: Point, y: Response) -> tuple[Any, Any, Any]:
+    try:
+        value, grad_x, grad_y = joint(x, y)
+    except Exception as error:
+        raise _failure("joint", error) from error
+    return value, grad_x, grad_y
 
 
 def _failure(name: str, error: Exception) -> EvaluationError:

@@ -7,7 +7,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from bizol.arrays import as_size
+from bizol.arrays import as_size, owned
 from bizol.evaluation import Evaluator
 from bizol.methods import Method
 from bizol.methods.default import default_method
@@ -113,7 +113,7 @@ def minimize(
             if not stopped and evaluator.affords(1):
                 response = evaluator.evaluate(state.x[None])
                 value = float(problem.objective.values(state.x[None], response)[0])
-                recorder.closed(response[0, ...], value, queries=evaluator.queries)
+                recorder.closed(owned(response[0, ...]), value, queries=evaluator.queries)
         except (KeyboardInterrupt, Exception) as error:
             failure = error
     status = _status(stopped=stopped, failure=failure)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from bizol.arrays import Points, Responses
+from bizol.arrays import Points, Responses, owned
 from bizol.directions import Directions, Sphere
 from bizol.methods.schedules import Schedule
-from bizol.methods.two_point import State, look, matched, move_on, radius, refuse_infinite, settle, start_at
+from bizol.methods.two_point import State, around, matched, move_on, probes, settle, start_at
 from bizol.problem import Problem
 from bizol.sensitivity import Sensitivity, anchored
 
@@ -58,21 +57,19 @@ class BiZOL:
 
     def ask(self, state: State) -> Points:
         """Query the follower at x and at x ± δw; asking twice changes nothing."""
-        probes = radius(self, state) * look(self, state)  # (B, n)
-        return np.concatenate([state.x[None], state.x + probes, state.x - probes])
+        return around(state.x, probes(self, state))
 
     def tell(self, state: State, responses: Responses) -> State:
         """Move toward the vertex that witnesses the gap at the current decision."""
-        directions = look(self, state)
-        count = len(directions)
+        where = probes(self, state)
+        count = len(where.directions)
         rows = matched(responses, 2 * count + 1)
-        anchor = state.problem.objective.anchor(state.x, rows[0, ...])
+        anchor = state.problem.objective.anchor(state.x, owned(rows[0, ...]))
         sensitivity = Sensitivity(
             at=state.x,
-            radius=radius(self, state),
-            directions=directions,
+            radius=where.radius,
+            directions=where.directions,
             differences=rows[1 : count + 1, ...] - rows[count + 1 :, ...],
         )
         hypergradient = anchored(anchor, sensitivity)
-        refuse_infinite(hypergradient, rows, state.iteration)
-        return move_on(self, state, hypergradient, queries=2 * count + 1, response=anchor.response, value=anchor.value)
+        return move_on(self, state, hypergradient, where=where, rows=rows, response=anchor.response, value=anchor.value)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import lru_cache
-from math import inf
+from math import inf, isfinite
 from typing import Protocol, final
 
 import numpy as np
@@ -58,6 +58,17 @@ class State:
     iteration: int  # k
     x: Point
     move: Move | None = None
+    _probes: Probes | None = field(default=None, init=False, repr=False)  # remembered between ask and tell
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Probes:
+    """Where a method looks from a state: W_k (B, n) and δ_k."""
+
+    method: Parameters
+    directions: Points
+    radius: float
 
 
 def settle(method: Parameters) -> None:
@@ -81,19 +92,33 @@ def start_at(method: Parameters, problem: Problem, x0: ArrayLike | None, seed: i
     x = np.array(problem.feasible_set.center, dtype=np.float64) if x0 is None else _feasible(problem, x0)
     x.setflags(write=False)
     state = State(problem=problem, seed=as_seed(seed), iteration=0, x=x)
-    for name in ("delta", "step", "batch"):
-        parameter(method, name, 0)
-    if radius(method, state) <= 64 * float(np.spacing(np.abs(x).max())):
+    delta, _, _ = (parameter(method, name, 0) for name in ("delta", "step", "batch"))
+    if delta <= 64 * float(np.spacing(np.abs(x).max())):
         raise ValueError(
-            f"{type(method).__name__}(delta=...) must be large enough to move x at all: {radius(method, state):g} is "
-            f"lost in the rounding of {np.abs(x).max():g}."
+            f"{type(method).__name__}(delta=...) must be large enough to move x at all: {delta:g} is lost in the "
+            f"rounding of {np.abs(x).max():g}."
         )
     return state
 
 
-def radius(method: Parameters, state: State) -> float:
-    """Return δ_k."""
-    return parameter(method, "delta", state.iteration)
+def probes(method: Parameters, state: State) -> Probes:
+    """Return where the method looks from this state; worked out once, although ask and tell both need it."""
+    known = state._probes
+    if known is None or known.method is not method:
+        known = Probes(method, look(method, state), parameter(method, "delta", state.iteration))
+        object.__setattr__(state, "_probes", known)
+    return known
+
+
+def around(x: Point, where: Probes) -> Points:
+    """Return x, then x + δw, then x − δw for every direction, (2B + 1, n)."""
+    count = len(where.directions)
+    points = np.empty((2 * count + 1, x.size))
+    points[0] = x
+    offsets = where.radius * where.directions
+    np.add(x, offsets, out=points[1 : count + 1])
+    np.subtract(x, offsets, out=points[count + 1 :])
+    return points
 
 
 def look(method: Parameters, state: State) -> Points:
@@ -106,9 +131,14 @@ def look(method: Parameters, state: State) -> Points:
     count, dimension = int(parameter(method, "batch", state.iteration)), state.x.size
     together = 1 if callable(method.batch) else max(1, min(32, 2**14 // (count * dimension)))
     first = state.iteration - state.iteration % together
-    small = together * count * dimension <= 2**20  # do not hold on to large ones
-    draw: Callable[..., Batches] = _remembered if small and isinstance(method.directions, Hashable) else _drawn
-    return np.asarray(draw(method.directions, state.seed, first, together, count, dimension)[state.iteration - first])
+    key = method.directions, state.seed, first, together, count, dimension
+    if count * dimension > 2**20:  # do not hold on to large ones
+        return np.asarray(_drawn(*key)[0])
+    try:
+        drawn = _remembered(*key)
+    except TypeError:  # a sampler that cannot be hashed
+        drawn = _drawn(*key)
+    return np.asarray(drawn[state.iteration - first])
 
 
 def move_on(
@@ -116,14 +146,22 @@ def move_on(
     state: State,
     hypergradient: Hypergradient,
     *,
-    queries: int,
+    where: Probes,
+    rows: Responses,
     response: Response = None,
     value: float = np.nan,
 ) -> State:
     """Step toward the vertex that witnesses the gap: x_{k+1} = x_k + γ (z_k − x_k), Algorithm 1, lines 9 and 10."""
     gradient = hypergradient.value
-    vertex = state.problem.feasible_set.minimize_linear(gradient)
+    try:
+        vertex = state.problem.feasible_set.minimize_linear(gradient)
+    except Exception:
+        _refuse_infinite(hypergradient, rows, state.iteration)  # the set is not to blame for a NaN
+        raise
     toward = vertex - state.x
+    gap_estimate = -float(gradient @ toward)
+    if not isfinite(gap_estimate):
+        _refuse_infinite(hypergradient, rows, state.iteration)
     step = parameter(method, "step", state.iteration)
     move = Move(
         at=state.x,
@@ -131,10 +169,10 @@ def move_on(
         value=value,
         hypergradient=hypergradient,
         vertex=vertex,
-        gap_estimate=-float(gradient @ toward),
+        gap_estimate=gap_estimate,
         step=step,
-        delta=radius(method, state),
-        queries=queries,
+        delta=where.radius,
+        queries=rows.shape[0],
     )
     x = state.x + step * toward
     x.setflags(write=False)
@@ -145,8 +183,7 @@ def matched(responses: Responses, asked: int) -> Responses:
     """Return the responses as an array, one row for each query that was asked."""
     if isinstance(responses, (list, tuple)) and responses and hasattr(responses[0], "shape"):
         responses = stack([as_response(row) for row in responses])
-    if not hasattr(responses, "shape") or "float" not in str(responses.dtype):
-        responses = as_response(responses)
+    responses = as_response(responses)
     if len(responses.shape) != 2:
         raise ValueError(f"tell() needs responses of shape ({asked}, m), got {tuple(responses.shape)}.")
     if responses.shape[0] != asked:
@@ -154,7 +191,7 @@ def matched(responses: Responses, asked: int) -> Responses:
     return responses
 
 
-def refuse_infinite(hypergradient: Hypergradient, responses: Responses, iteration: int) -> None:
+def _refuse_infinite(hypergradient: Hypergradient, responses: Responses, iteration: int) -> None:
     """Say who is to blame for a direction that is not finite: a response or the objective."""
     if np.isfinite(hypergradient.value).all():
         return
@@ -191,7 +228,7 @@ def _drawn(directions: Directions, seed: int, first: int, together: int, count: 
     return drawn
 
 
-_remembered = lru_cache(maxsize=4)(_drawn)
+_remembered: Callable[..., Batches] = lru_cache(maxsize=4)(_drawn)
 
 
 def _feasible(problem: Problem, x0: ArrayLike) -> Point:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from bizol.arrays import Points, Responses
 from bizol.directions import Directions, Sphere
 from bizol.methods.schedules import Schedule
-from bizol.methods.two_point import State, look, matched, move_on, radius, settle, start_at
+from bizol.methods.two_point import State, around, matched, move_on, probes, settle, start_at
 from bizol.problem import Problem
 from bizol.sensitivity import Hypergradient, Sensitivity
 
@@ -55,18 +55,19 @@ class VZO:
 
     def ask(self, state: State) -> Points:
         """Query the follower at x ± δw; asking twice changes nothing."""
-        probes = radius(self, state) * look(self, state)  # (B, n)
-        return np.concatenate([state.x + probes, state.x - probes])
+        return around(state.x, probes(self, state))[1:]
 
     def tell(self, state: State, responses: Responses) -> State:
         """Move toward the vertex that is best for the smoothed hyperobjective."""
-        directions = look(self, state)
-        count = len(directions)
-        values = state.problem.objective.values(self.ask(state), matched(responses, 2 * count))
+        where = probes(self, state)
+        count = len(where.directions)
+        rows = matched(responses, 2 * count)
+        values = state.problem.objective.values(self.ask(state), rows)
         sensitivity = Sensitivity(  # of the scalar "response" φ(x, y(x))
             at=state.x,
-            radius=radius(self, state),
-            directions=directions,
+            radius=where.radius,
+            directions=where.directions,
             differences=(values[:count] - values[count:])[:, None],
         )
-        return move_on(self, state, Hypergradient(state.x, sensitivity.pull_back(np.ones(1))), queries=2 * count)
+        hypergradient = Hypergradient(state.x, sensitivity.pull_back(np.ones(1)))
+        return move_on(self, state, hypergradient, where=where, rows=rows)

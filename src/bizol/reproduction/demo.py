@@ -84,7 +84,7 @@ def trace(instance: TrackingInstance, method: BiZOL | VZO, *, budget: int, seed:
     responses = Evaluator(instance.problem).evaluate(decisions)
     return Curve(
         queries=cost * np.arange(len(decisions)),
-        values=instance.objective.objective(vectorized=True).values(decisions, responses),
+        values=instance.objective.objective().values(decisions, responses),
     )
 
 
