@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 import bizol
-from bizol import cli
+from bizol import cli, verification
 from bizol.cli import app
 
 QUICK = ["demo", "--batch", "5", "--seeds", "2", "--budget", "300"]
@@ -85,3 +87,34 @@ def test_bad_options_are_refused_before_any_work(tmp_path: Path, monkeypatch: py
     code, output = run("demo", "--plot", str(tmp_path / "a.svg"))
     assert code == 2
     assert "bizol[plots]" in output
+
+
+def test_verify_prints_a_row_per_statement() -> None:
+    code, output = run("verify", "Lemma 3", "Remark 4")
+    assert code == 0
+    assert "Lemma 3" in output
+    assert "2 of 2 hold" in output
+
+
+def test_verify_speaks_json() -> None:
+    result = CliRunner().invoke(app, ["verify", "--json", "Lemma 3"])
+    (finding,) = json.loads(result.output)
+    assert finding["statement"] == "Lemma 3"
+    assert finding["holds"] is True
+    assert finding["measured"] <= finding["bound"]
+
+
+def test_verify_fails_when_a_statement_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = replace(verification.STATEMENTS["Lemma 3"](), measured=2.0)
+    monkeypatch.setitem(verification.STATEMENTS, "Lemma 3", lambda: broken)
+    code, output = run("verify", "Lemma 3")
+    assert code == 1
+    assert "NO" in output
+    assert "0 of 1 hold" in output
+
+
+def test_verify_names_the_statements_it_knows() -> None:
+    code, output = run("verify", "Lemma 9")
+    assert code == 2
+    assert "Unknown statement 'Lemma 9'" in output
+    assert "Theorem 1" in output

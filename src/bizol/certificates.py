@@ -14,7 +14,7 @@ from typing import Literal, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bizol.arrays import Point, Points, as_positive, as_size, as_vector, is_real
+from bizol.arrays import Point, Points, as_positive, as_size, as_vector, is_real, to_numpy
 from bizol.clarke import anchor_at, clarke_subdifferential, set_variation, structure
 from bizol.directions import Directions, OrthonormalBlocks
 from bizol.evaluation import Evaluator
@@ -200,7 +200,7 @@ def estimate_hypergradient(
     responses = evaluator.evaluate(np.concatenate([point[None], point + probes, point - probes]))
     anchor = problem.objective.anchor(point, responses[0, ...])
     differences = responses[1 : len(probes) + 1, ...] - responses[len(probes) + 1 :, ...]
-    slopes = np.asarray(differences @ anchor.grad_y).reshape(count, size) / (2 * delta)
+    slopes = to_numpy(differences @ anchor.grad_y).reshape(count, size) / (2 * delta)
     samples = anchor.grad_x + point.size / size * np.einsum("kb,kbn->kn", slopes, drawn)
     return HypergradientEstimate(at=point, delta=delta, anchor=anchor, samples=samples, queries=evaluator.queries)
 
@@ -219,7 +219,9 @@ def certify(
     """Certify with fresh queries how stationary x is.
 
     Args:
-        problem: the problem; its follower is asked about 2·directions + 1 times, apart from any budget.
+        problem: the problem. Its follower is asked 2·directions + 1 times at most (directions are used in whole
+            blocks), apart from any budget. A follower may carry two facts that are used here: `reach`, how far outside
+            of X it answers, and `tolerance`, how accurately.
         x: the point, in X.
         delta: the δ of the gap G_δ.
         directions: how many directions.
@@ -247,7 +249,7 @@ def certify(
     toward = estimate.at - vertex
     gap = float(toward @ estimate.value)
     sampling = _quantile(risk, len(samples) - 1) * _standard_error(samples @ toward)
-    slope = float(np.linalg.norm(np.asarray(estimate.anchor.grad_y)))
+    slope = float(np.linalg.norm(to_numpy(estimate.anchor.grad_y)))
     tolerance = float(getattr(problem.response, "tolerance", 0.0))
     follower = feasible_set.diameter * estimate.at.size * tolerance * slope / delta
     low = max(0.0, _cross_fitted(feasible_set, estimate, risk) - follower)
@@ -262,7 +264,7 @@ def certify(
         diameter=feasible_set.diameter,
         vertex=vertex,
         parts=ErrorParts(sampling=sampling, smoothing=_smoothing_part(problem, estimate, slope), follower=follower),
-        directions=directions,
+        directions=(estimate.queries - 1) // 2,
         queries=estimate.queries,
         seed=seed,
     )
@@ -289,7 +291,7 @@ def bizol_gap(problem: Problem, x: ArrayLike, *, delta: float) -> ExactGap:
     return _exact("Bi-ZOL", problem.feasible_set, gradient)
 
 
-def clarke_gap(problem: Problem, x: ArrayLike, *, tolerance: float = 1e-9, accuracy: float = 1e-10) -> ExactGap:
+def clarke_gap(problem: Problem, x: ArrayLike, *, tolerance: float = 1e-9, accuracy: float = 1e-9) -> ExactGap:
     """Return the Clarke Frank–Wolfe gap of Definition 4, an exact min–max over the hull of the limiting gradients.
 
     By cutting planes: a linear program over the weights of the hull with the vertices found so far, one more vertex
@@ -372,9 +374,10 @@ def _best_subgradient(feasible_set: FeasibleSet, hull: Hull, accuracy: float, mo
             A_eq=np.append(np.ones(count), 0.0)[None],
             b_eq=[1.0],
             bounds=[(0, None)] * count + [(None, None)],
+            options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
         )
-        weights = master.x[:-1] / master.x[:-1].sum()
-        if upper / scale - master.fun <= accuracy:
+        before, weights = weights, master.x[:-1] / master.x[:-1].sum()
+        if upper / scale - master.fun <= accuracy or np.abs(weights - before).max() <= 1e-12:
             break
     return Hypergradient(hull.at, best)
 

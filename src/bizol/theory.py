@@ -8,7 +8,7 @@ from typing import Literal, final
 
 import numpy as np
 
-from bizol.arrays import Point, as_positive, as_size
+from bizol.arrays import Point, Response, as_positive, as_size, to_numpy
 from bizol.evaluation import Evaluator
 from bizol.feasible_sets import Box
 from bizol.followers import BallProjection, BoxProjection
@@ -235,9 +235,9 @@ def estimate_constants(problem: Problem, *, probes: int = 64, seed: int = 0) -> 
     far = feasible_set.center + rng.uniform(size=(count, 1)) * (vertices[:count] - feasible_set.center)
     near = far + 0.01 * (vertices[count:] - far)  # pairs that are close: a Lipschitz constant shows locally
     responses = Evaluator(problem).evaluate(np.concatenate([far, near]))
-    rows = [np.asarray(responses[row, ...]) for row in range(2 * count)]
+    rows = [responses[row, ...] for row in range(2 * count)]
     pairs = [(far[k], rows[k], near[k], rows[count + k]) for k in range(count)]
-    pairs += [(far[k], rows[k], far[k - 1], rows[k - 1]) for k in range(count)]
+    pairs += [(far[k], rows[k], far[k - 1], rows[k - 1]) for k in range(1, count)]
     ratios = np.array([_ratios(problem, *pair) for pair in pairs]).max(axis=0)
     L1x, L1y, L2x, L2y, M_y, L_y = (float(ratio) for ratio in ratios)
     return Constants(
@@ -259,21 +259,21 @@ def exponent(sizes: Point, values: Point) -> float:
     return float(slope)
 
 
-def _ratios(problem: Problem, x: Point, y: Point, x2: Point, y2: Point) -> tuple[float, ...]:
+def _ratios(problem: Problem, x: Point, y: Response, x2: Point, y2: Response) -> tuple[float, ...]:
     objective = problem.objective
     here, moved_x, moved_y = objective.anchor(x, y), objective.anchor(x2, y), objective.anchor(x, y2)
-    dx, dy = float(np.linalg.norm(x2 - x)) or 1.0, float(np.linalg.norm(y2 - y)) or 1.0
+    dx, dy = float(np.linalg.norm(x2 - x)) or 1.0, float(np.linalg.norm(to_numpy(y2 - y))) or 1.0
 
-    def change(first: Point, second: Point, distance: float) -> float:
-        return float(np.linalg.norm(np.asarray(second) - np.asarray(first))) / distance
+    def change(first: Response, second: Response, distance: float) -> float:
+        return float(np.linalg.norm(to_numpy(second - first))) / distance
 
     return (
         change(here.grad_x, moved_x.grad_x, dx),
         change(here.grad_x, moved_y.grad_x, dy),
         change(here.grad_y, moved_x.grad_y, dx),
         change(here.grad_y, moved_y.grad_y, dy),
-        float(np.linalg.norm(np.asarray(here.grad_y))),
-        float(np.linalg.norm(y2 - y)) / dx,
+        float(np.linalg.norm(to_numpy(here.grad_y))),
+        change(y, y2, dx),
     )
 
 

@@ -19,5 +19,5 @@ def test_by_hand_on_a_kink() -> None:
     assert gap.gap == pytest.approx(0.3 * 1 + 0.8 * 1.4)
     certificate = bizol.certify(vee().problem, [0.0, 0.4], delta=0.3, directions=400, seed=0)
     low, high = certificate.interval
-    assert low <= gap.gap <= high
+    assert low - 1e-12 <= gap.gap <= high + 1e-12  # in the plane, a full block finds it to rounding
     assert high - low < 0.2

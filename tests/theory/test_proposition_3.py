@@ -26,7 +26,7 @@ def test_the_bias_beside_a_kink_by_hand() -> None:
 @pytest.mark.parametrize("kind", ["simplex", "program"])
 def test_the_bound_holds_for_the_followers_that_are_searched(kind: str) -> None:
     case = example(kind, n=2)
-    for x in decisions(case, 4):
+    for x in decisions(case, 2):
         bias = structural_bias(case.problem, x, 0.2)
         error = case.follower.smoothed(x, 0.2).error
         assert bias.distance <= bias.bound + 50 * error

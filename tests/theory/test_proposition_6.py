@@ -21,6 +21,6 @@ def test_the_direction_tends_to_the_gradient_quadratically_by_symmetry() -> None
     case = example("smooth")
     x = next(decisions(case, 1))
     gradient = bizol.smooth_gap(case.problem, x).hypergradient.value
-    radii = np.array([0.1, 0.05, 0.025])
+    radii = np.array([0.02, 0.01, 0.005])
     misses = [np.linalg.norm(approximate_hypergradient(case.problem, x, delta).value - gradient) for delta in radii]
     assert exponent(radii, np.array(misses)) == pytest.approx(2, abs=0.1)

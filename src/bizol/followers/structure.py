@@ -186,7 +186,7 @@ def subsets(members: NDArray[np.int64]) -> list[NDArray[np.int64]]:
     return [members[np.array(choice, dtype=bool)] for choice in product((False, True), repeat=len(members))]
 
 
-def searched(follower: KnownStructure, x: Point, radius: float, tolerance: float, samples: int = 2000) -> Pieces:
+def searched(follower: KnownStructure, x: Point, radius: float, tolerance: float, samples: int = 1000) -> Pieces:
     """Return the active pieces at x and those at many points of the ball: a search, which may miss slivers."""
     labels = set(follower.pieces(x, 0.0, tolerance).labels)
     for offset in ball_points(x.size, samples, seed=0):

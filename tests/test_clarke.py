@@ -1,0 +1,216 @@
+"""Hulls, and the followers' inside: limits against finite differences, closed forms against averages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bizol import Sphere
+from bizol.clarke import generalized_jacobian
+from bizol.followers import BoxProjection, Hull, KnownStructure, QuadraticProgram, SimplexProjection
+from bizol.followers.structure import ball_points, marginal_cdf, marginal_mean_below, meets_ball
+from bizol.verification.finding import decisions, example, numerical_gradient, on_boundary, on_kinks
+
+KINDS = ["box", "ball", "simplex", "program", "smooth"]
+every_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+# --- hulls
+
+
+@given(seed=st.integers(0, 999), count=st.integers(1, 6), dimension=st.integers(1, 4))
+def test_the_nearest_point_of_a_hull_keeps_the_law_of_projections(seed: int, count: int, dimension: int) -> None:
+    rng = np.random.default_rng(seed)
+    hull = Hull(np.zeros(dimension), rng.standard_normal((count, dimension)))
+    target = 2 * rng.standard_normal(dimension)
+    nearest = hull.nearest(target)
+    assert ((hull.generators - nearest) @ (target - nearest)).max() < 1e-9
+    inside = rng.dirichlet(np.ones(count)) @ hull.generators
+    assert hull.distance(inside) < 1e-9
+
+
+def test_a_hull_of_large_and_of_tiny_numbers() -> None:
+    for size in (1e-12, 1e12):
+        hull = Hull(np.zeros(2), size * np.array([[1.0, 1.0], [1.0, -1.0]]))
+        assert hull.distance(np.zeros(2)) == pytest.approx(size)
+
+
+# --- limits
+
+
+@every_kind
+def test_inside_a_piece_the_limit_is_the_jacobian_by_finite_differences(kind: str) -> None:
+    case = example(kind)
+    for x in decisions(case, 8):
+        matrices = case.follower.limiting_jacobians(x)
+        assert len(matrices) == 1
+        assert matrices[0] == pytest.approx(numerical_gradient(case.follower, x).T, abs=1e-6)
+
+
+@pytest.mark.parametrize("kinks", [1, 2, 3])
+def test_on_kinks_every_limit_is_seen_nearby_and_nothing_else(kinks: int) -> None:
+    case = example("box")
+    x = on_kinks(case, kinks)
+    claimed = {matrix.tobytes() for matrix in case.follower.limiting_jacobians(x)}
+    seen = {case.follower.limiting_jacobians(x + 1e-6 * v, 0.0)[0].tobytes() for v in ball_points(x.size, 256, seed=0)}
+    assert claimed == seen
+    assert len(claimed) == 2**kinks
+
+
+def test_on_the_boundary_of_a_ball_both_sides_are_limits() -> None:
+    case = example("ball")
+    x = on_boundary(case)
+    inside, outside = case.follower.limiting_jacobians(x)
+    assert inside == pytest.approx(case.follower.matrix)
+    normal = case.follower(x) / np.linalg.norm(case.follower(x))
+    assert normal @ outside == pytest.approx(np.zeros(3), abs=1e-9)  # the response cannot leave the ball
+    assert generalized_jacobian(case.follower, x).generators.shape == (2, 18)
+
+
+@pytest.mark.parametrize(
+    "follower", [example("simplex").follower, example("program").follower], ids=["simplex", "program"]
+)
+def test_where_a_piece_ends_its_two_limits_are_those_on_either_side(follower: Any) -> None:
+    """Walk along a line, find where the label changes, and compare."""
+    direction, start, changes = np.array([0.8, -0.5, 0.3]), np.array([-0.9, 0.2, 0.1]), 0
+
+    def label(t: float) -> Any:
+        return follower.pieces(start + t * direction, 0.0, 0.0).labels
+
+    for low, high in zip(np.linspace(0, 2, 41)[:-1], np.linspace(0, 2, 41)[1:], strict=True):
+        if label(low) == label(high) or len(label((low + high) / 2)) != 1:
+            continue
+        before, after = low, high
+        for _ in range(60):
+            middle = (before + after) / 2
+            before, after = (middle, after) if label(middle) == label(low) else (before, middle)
+        if label(after + 1e-7) != label(high):
+            continue  # two changes in one interval
+        x = start + before * direction
+        found = follower.pieces(x, 0.0, 1e-8).labels
+        assert label(before - 1e-7) | label(after + 1e-7) <= found
+        changes += 1
+    assert changes >= 1
+
+
+@every_kind
+def test_a_follower_of_known_structure_is_one(kind: str) -> None:
+    assert isinstance(example(kind).follower, KnownStructure)
+
+
+# --- averages over the ball
+
+
+@every_kind
+def test_the_smoothed_jacobian_is_what_two_point_estimates_estimate(kind: str) -> None:
+    """The mean of 20,000 two-point estimates, 18 entries at 6 standard errors (seed fixed)."""
+    case, delta = example(kind), 0.4
+    x = next(decisions(case, 1))
+    smoothed = case.follower.smoothed(x, delta)
+    count = 4000 if kind in ("simplex", "program") else 20_000
+    (w,) = Sphere().draw(np.random.default_rng(0), 1, count, 3)
+    differences = case.follower(x + delta * w) - case.follower(x - delta * w)
+    samples = 3 / (2 * delta) * differences[:, :, None] * w[:, None, :]
+    error = np.abs(samples.mean(axis=0) - smoothed.jacobian)
+    assert (error <= 6 * samples.std(axis=0) / np.sqrt(count) + 6 * smoothed.error + 1e-12).all()
+
+
+@pytest.mark.parametrize("kind", ["box", "smooth"])
+def test_closed_forms_agree_with_brute_averages(kind: str) -> None:
+    case, delta = example(kind), 0.5
+    x = next(decisions(case, 1))
+    smoothed = case.follower.smoothed(x, delta)
+    average = case.follower(x + delta * ball_points(3, 2**17, seed=0)).mean(axis=0)
+    assert smoothed.value == pytest.approx(average, abs=1e-4)
+    assert smoothed.jacobian == pytest.approx(
+        numerical_gradient(lambda u: case.follower.smoothed(u, delta).value, x, 1e-5).T, abs=1e-6
+    )
+
+
+def test_a_box_with_open_ends_and_an_agent_that_does_not_listen() -> None:
+    follower = BoxProjection([[1.0, 0.0], [0.0, 0.0]], [0.0, 5.0], [-np.inf, 0.0], [0.1, 2.0])
+    smoothed = follower.smoothed(np.zeros(2), 0.5)
+    average = follower(0.5 * ball_points(2, 2**16, seed=0)).mean(axis=0)
+    assert smoothed.value == pytest.approx(average, abs=1e-4)
+    assert smoothed.value[1] == 2.0
+    assert follower.pieces(np.zeros(2)).labels == {(0, 1)}
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 5, 20])
+def test_the_marginal_of_the_ball_against_samples(dimension: int) -> None:
+    coordinate = ball_points(dimension, 2**15, seed=1)[:, 0]
+    for s in (-0.5, 0.1, 0.4):
+        assert marginal_cdf(np.array(s), dimension) == pytest.approx((coordinate <= s).mean(), abs=3e-3)
+        below = np.where(coordinate <= s, coordinate, 0.0).mean()
+        assert marginal_mean_below(np.array(s), dimension) == pytest.approx(below, abs=3e-3)
+
+
+def test_meeting_a_ball() -> None:
+    normals = np.array([[1.0, 0.0], [0.0, 1.0]])
+    assert meets_ball(normals, np.array([0.6, 0.6]), 1.0)  # (0.6, 0.6) is 0.85 away
+    assert not meets_ball(normals, np.array([0.8, 0.8]), 1.0)
+    assert not meets_ball(np.array([[1.0], [-1.0]]), np.array([0.0, 0.0]), 1.0)  # v > 0 and v < 0
+    assert meets_ball(np.array([[1.0], [-1.0]]), np.array([0.0, -0.1]), 1.0)
+
+
+# --- the followers themselves
+
+
+@given(seed=st.integers(0, 999))
+def test_a_simplex_response_minimizes_the_discomfort(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    follower = SimplexProjection(rng.standard_normal((5, 2)), rng.standard_normal(5), total=1.5)
+    x = rng.standard_normal(2)
+    y = follower(x)
+    assert y.sum() == pytest.approx(1.5)
+    assert y.min() >= 0
+    for other in 1.5 * rng.dirichlet(np.ones(5), size=20):
+        assert follower.discomfort(x, y) <= follower.discomfort(x, other) + 1e-9
+
+
+@given(seed=st.integers(0, 999))
+def test_a_program_response_satisfies_its_kkt_conditions(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    root = rng.standard_normal((4, 4))
+    P, G, S = root @ root.T + 0.1 * np.eye(4), rng.standard_normal((7, 4)), 0.2 * rng.standard_normal((7, 2))
+    follower = QuadraticProgram(P, rng.standard_normal(4), rng.standard_normal((4, 2)), G, np.ones(7), S)
+    x = rng.uniform(-1, 1, 2)
+    y, multipliers = follower._solve(x)
+    slack = 1 + S @ x - G @ y
+    assert multipliers.min() >= 0
+    assert slack.min() >= -1e-8
+    assert multipliers @ slack == pytest.approx(0, abs=1e-7)
+    assert P @ y + follower.q + follower.Q @ x + G.T @ multipliers == pytest.approx(np.zeros(4), abs=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (
+            lambda: QuadraticProgram([[0.0]], [0], [[1]], [[1]], [1]),
+            r"QuadraticProgram\(P=\.\.\.\) must be symmetric pos",
+        ),
+        (
+            lambda: QuadraticProgram([[1.0]], [0], [[1], [1]], [[1]], [1]),
+            r"\(Q=\.\.\., S=\.\.\.\) must have 1 and 1 rows",
+        ),
+        (
+            lambda: QuadraticProgram([[1.0]], [0], [[1]], [[1], [-1]], [-1, -1])(np.zeros(1)),
+            "has no feasible response at x",
+        ),
+        (lambda: SimplexProjection([[1.0]], [0], 0), r"SimplexProjection\(total=\.\.\.\) must be a positive"),
+    ],
+)
+def test_followers_of_the_wrong_parts_are_refused(make: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_too_many_ties_are_not_listed() -> None:
+    tied = SimplexProjection(np.random.default_rng(0).standard_normal((14, 3)), np.append(1.0, np.zeros(13)), 1.0)
+    with pytest.raises(ValueError, match="13 kinks meet here: too many combinations"):
+        tied.pieces(np.zeros(3))
