@@ -44,7 +44,8 @@ def cases() -> list[Case]:
             follower = SmoothSaturation(follower.matrix, follower.offset, follower.upper)
         problem = bizol.Problem(instance.problem.objective, follower, instance.problem.feasible_set, vectorized=True)
         solution = bizol.minimize(problem, instance.start, budget=3000, seed=0)
-        for place, x in (("start", instance.start), ("solution", solution.x)):
+        corner = np.where(np.abs(solution.x) > 0.9, np.sign(solution.x), solution.x)
+        for place, x in (("start", instance.start), ("solution", solution.x), ("corner", corner)):
             found.append(Case(f"{name}, {place}", problem, x, bizol_gap(problem, x, delta=DELTA).gap))
     return found
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import t
 
 import bizol
 from bizol import OrthonormalBlocks, Sphere, certify
@@ -13,6 +14,7 @@ from bizol.clarke import approximate_hypergradient
 from bizol.followers import SmoothSaturation
 from bizol.reproduction.instances import BALL, BOX, tracking_instance
 from bizol.verification.finding import decisions, example, vee
+from bizol.verification.stationarity import corners
 from tests.problems import Counting, quadratic
 
 DELTA = 0.08
@@ -47,6 +49,44 @@ def test_the_interval_holds_the_true_gap(kind: str, place: str, sampler: Any, di
         for seed in range(60)
     ]
     assert sum(low <= truth <= high for low, high in intervals) >= 51
+
+
+@pytest.mark.parametrize(("confidence", "among"), [(0.95, 1), (0.8, 1), (0.95, 10)])
+def test_both_ends_are_t_limits_at_half_the_risk_each(confidence: float, among: int) -> None:
+    case = example("box")  # eight vertices: the largest limit can be found by looking at all of them
+    x = bizol.minimize(case.problem, budget=2000, seed=0).x
+    risk, disagreements = (1 - confidence) / 2 / among, 0
+
+    def limit(scores: Any, sign: int) -> float:
+        error = scores.std(ddof=1) / np.sqrt(len(scores))
+        return float(scores.mean() + sign * t.ppf(1 - risk, len(scores) - 1) * error)
+
+    def toward(chosen: Any) -> Any:
+        return x + np.sign(chosen.mean(axis=0))  # x − z over the box [−1, 1]ⁿ
+
+    for seed in range(20):
+        options: Any = {"delta": 0.3, "directions": 20, "sampler": Sphere(), "seed": seed}
+        certificate = certify(case.problem, x, confidence=confidence, among=among, **options)
+        samples = bizol.estimate_hypergradient(case.problem, x, **options).samples
+        assert certificate.interval[1] == pytest.approx(max(limit(samples @ (x - z), 1) for z in corners(case)))
+        first, second = np.array_split(samples, 2)
+        disagreements += not np.array_equal(toward(first), toward(second))  # or the cross-fitting would not show
+        lows = [limit(second @ toward(first), -1), limit(first @ toward(second), -1)]
+        assert certificate.interval[0] == pytest.approx(max(0.0, float(np.mean(lows))))
+    assert disagreements > 0
+
+
+def test_a_point_in_a_corner_is_not_certified_by_luck() -> None:
+    """At a corner the chosen z is often x itself, with a gap and a spread of zero, while the true gap is not zero."""
+    problem, _ = paper_sized("ball")
+    x = bizol.minimize(problem, budget=3000, seed=0).x
+    x = np.where(np.abs(x) > 0.9, np.sign(x), x)
+    truth = bizol.bizol_gap(problem, x, delta=DELTA).gap
+    held = 0
+    for seed in range(60):
+        low, high = certify(problem, x, delta=DELTA, directions=20, sampler=Sphere(), seed=seed).interval
+        held += low <= truth <= high
+    assert held >= 51  # as above: probability 3·10⁻³ for a valid interval
 
 
 def test_higher_confidence_and_more_candidates_widen_the_interval() -> None:

@@ -27,7 +27,8 @@ def test_the_goldstein_set_holds_the_hypergradient_for_every_follower(kind: str)
 def test_the_model_agrees_with_the_objective_at_the_anchor_and_keeps_its_clarke_set() -> None:
     case = vee()
     model = AnchoredModel(case.problem, np.zeros(2))
-    assert model.value(np.zeros(2)) == model.anchor.value
+    for x in (np.zeros(2), np.array([0.5, 0.7])):
+        assert AnchoredModel(case.problem, x).value(x) == AnchoredModel(case.problem, x).anchor.value
     assert model.value(np.array([0.5, -0.25])) == pytest.approx(0.75 + 0.15 + 0.05)  # φ is linear: Q_x = φ̃
     ours, theirs = model.subdifferential(np.zeros(2)), clarke_subdifferential(case.problem, np.zeros(2))
     assert np.array_equal(ours.generators, theirs.generators)
