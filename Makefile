@@ -11,7 +11,7 @@ DEV_READY := $(VENV)/.dev
 help:
 	@echo "make run      set up and run the demo: Bi-ZOL against VZO on the tracking problem"
 	@echo "make test     set up and run ruff, mypy --strict and pytest"
-	@echo "make bench    set up and run the overhead benchmark"
+	@echo "make bench    set up and run the benchmarks: overhead, coverage of certificates"
 	@echo "make figures  set up and redraw the pictures in docs/"
 	@echo "make clean    remove the environment and caches"
 
@@ -32,6 +32,7 @@ pytest: $(DEV_READY)
 
 bench: $(DEV_READY)
 	$(BIN)/python benchmarks/overhead.py
+	$(BIN)/python benchmarks/coverage.py
 
 figures: $(DEV_READY)
 	$(BIN)/bizol demo --plot docs/demo.svg

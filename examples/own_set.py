@@ -3,7 +3,8 @@
 import numpy as np
 
 import bizol
-from bizol.arrays import Point
+
+Point = np.ndarray
 
 
 class FairPrices:
