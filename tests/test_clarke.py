@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bizol import Sphere
 from bizol.clarke import generalized_jacobian
-from bizol.followers import BoxProjection, Hull, KnownStructure, QuadraticProgram, SimplexProjection
+from bizol.followers import BoxProjection, Hull, KnownStructure, QuadraticProgram, SimplexProjection, SmoothSaturation
 from bizol.followers.structure import ball_points, marginal_cdf, marginal_mean_below, meets_ball
 from bizol.verification.finding import decisions, example, numerical_gradient, on_boundary, on_kinks
 
@@ -131,6 +131,15 @@ def test_closed_forms_agree_with_brute_averages(kind: str) -> None:
     )
 
 
+def test_in_one_dimension_the_smoothed_jacobian_is_a_difference_quotient() -> None:
+    case = example("ball", n=1)
+    x = np.array([0.2])
+    smoothed = case.follower.smoothed(x, 0.5)
+    expected = (case.follower(x + 0.5) - case.follower(x - 0.5)) / 1.0
+    assert smoothed.jacobian[:, 0] == pytest.approx(expected)
+    assert smoothed.error == 0
+
+
 def test_a_box_with_open_ends_and_an_agent_that_does_not_listen() -> None:
     follower = BoxProjection([[1.0, 0.0], [0.0, 0.0]], [0.0, 5.0], [-np.inf, 0.0], [0.1, 2.0])
     smoothed = follower.smoothed(np.zeros(2), 0.5)
@@ -201,6 +210,10 @@ def test_a_program_response_satisfies_its_kkt_conditions(seed: int) -> None:
         (
             lambda: QuadraticProgram([[1.0]], [0], [[1]], [[1], [-1]], [-1, -1])(np.zeros(1)),
             "has no feasible response at x",
+        ),
+        (
+            lambda: SmoothSaturation([[1.0]], [0], [0]),
+            r"SmoothSaturation\(upper=\.\.\.\) must be positive, got 0 for agent 0",
         ),
         (lambda: SimplexProjection([[1.0]], [0], 0), r"SimplexProjection\(total=\.\.\.\) must be a positive"),
     ],

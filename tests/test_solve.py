@@ -237,6 +237,47 @@ def test_an_objective_that_fails_midway_loses_nothing_either() -> None:
     assert caught.value.solution.iterations == 4
 
 
+def test_a_set_that_cannot_take_a_nan_is_not_blamed_for_it() -> None:
+    class Strict:
+        dimension, diameter, center = 3, 2.0, np.zeros(3)
+
+        def minimize_linear(self, cost: Array) -> Array:
+            if not np.isfinite(cost).all():
+                raise RuntimeError("what is that?")
+            return np.where(cost < 0, 0.5, -0.5)
+
+        def contains(self, point: Array, tolerance: float = 1e-9) -> bool:
+            return True
+
+    objective = bizol.Objective(lambda x, y: 0.0, lambda x, y: x, lambda x, y: np.full(3, np.nan))
+    with pytest.raises(EvaluationError, match="hypergradient of iteration 0 is not finite in coordinate 0"):
+        bizol.minimize(saturated(objective=objective, feasible_set=Strict()), budget=100)
+
+
+def test_a_set_that_fails_by_itself_says_so() -> None:
+    class Broken:
+        dimension, diameter, center = 3, 2.0, np.zeros(3)
+
+        def minimize_linear(self, cost: Array) -> Array:
+            raise RuntimeError("out of order")
+
+        def contains(self, point: Array, tolerance: float = 1e-9) -> bool:
+            return True
+
+    with pytest.raises(RuntimeError, match="out of order") as caught:
+        bizol.minimize(saturated(feasible_set=Broken()), budget=100)
+    assert caught.value.solution.queries > 0  # type: ignore[attr-defined]
+
+
+def test_directions_too_large_to_remember_are_drawn_again() -> None:
+    n = 120_000
+    method = BiZOL(0.1, 0.1, 10)
+    states = itertools.islice(bizol.iterate(saturated(n, vectorized=True), method, seed=0), 2)
+    first, second = states
+    assert second.move is not None
+    assert np.array_equal(method.ask(first), method.ask(method.start(saturated(n), seed=0)))
+
+
 def test_iterate_lets_failures_through() -> None:
     problem = saturated(response=failing_after(3, lambda x: np.full(3, np.nan)))
     states = bizol.iterate(problem, BiZOL(0.1, 0.1, 1), seed=0)

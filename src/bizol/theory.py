@@ -27,7 +27,7 @@ def smoothing_constant(dimension: int) -> float:
     at most L_h on it. So c = 2 V_{n−1} / (V_n √n), which falls from 1 (n = 1) to √(2/π).
 
     Example:
-        >>> smoothing_constant(1), round(smoothing_constant(1000), 3)
+        >>> round(smoothing_constant(1), 3), round(smoothing_constant(1000), 3)
         (1.0, 0.798)
 
     """

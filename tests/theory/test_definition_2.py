@@ -58,6 +58,19 @@ def test_a_ball_response_is_regular_on_its_boundary_and_away_from_it() -> None:
     assert not is_delta_regular(follower, np.array([0.0, 1.5]), 0.51)
 
 
+def test_the_farthest_point_is_found_where_the_gradient_vanishes() -> None:
+    """At the center of the ball every direction is as good: the hard case of the trust-region problem."""
+    follower = BallProjection(np.diag([1.0, 3.0]), np.zeros(2), 1.0)
+    assert follower.pieces(np.zeros(2), 0.33).labels == {"inside"}
+    assert follower.pieces(np.zeros(2), 0.34).labels == {"inside", "outside"}
+    tilted = BallProjection(np.diag([1.0, 3.0]), np.array([0.5, 0.0]), 1.0)
+    reach = 0.2795  # largest ‖(0.5 + v₁, 3 v₂)‖ over ‖v‖ ≤ r: v₁ = 1/16, then r² from 1 = (9/16)² + 9 v₂²
+    edge = np.sqrt((1 / 16) ** 2 + (1 - (9 / 16) ** 2) / 9)
+    assert edge == pytest.approx(reach, abs=5e-3)
+    assert tilted.pieces(np.zeros(2), edge * 0.999).labels == {"inside"}
+    assert tilted.pieces(np.zeros(2), edge * 1.001).labels == {"inside", "outside"}
+
+
 def test_sharers_of_a_simplex_that_tie() -> None:
     follower = SimplexProjection(np.eye(3), np.zeros(3), 1.0)
     assert follower.pieces(np.array([1.0, 0.0, -1.0])).labels == {(0,), (0, 1)}
