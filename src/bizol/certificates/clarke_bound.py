@@ -1,0 +1,59 @@
+"""From a Bi-ZOL certificate to the Clarke side, Proposition 5."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from bizol.arrays import Point, is_real
+from bizol.certificates.certificate import Certificate
+from bizol.clarke import set_variation, structure
+from bizol.followers import SetVariation
+from bizol.problem import Problem
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ClarkeBound:
+    """Proposition 5: G^c(x) ≤ G_δ(x) + D ‖d_y‖ ω(x, δ), from a certificate."""
+
+    at: Point
+    epsilon: float  # x is ε-Clarke Frank–Wolfe stationary
+    confidence: float
+    variation: SetVariation
+
+    @property
+    def statement(self) -> str:
+        """What follows, in a sentence."""
+        hedge = " if the search for pieces missed none" if self.variation.kind == "search" else ""
+        return f"{self.epsilon:.4g}-Clarke Frank–Wolfe stationary at {self.confidence:.0%}{hedge}"
+
+
+def transfer(
+    certificate: Certificate, problem: Problem | None = None, *, variation: float | None = None
+) -> ClarkeBound:
+    """Turn a Bi-ZOL certificate into a bound on the Clarke gap, Proposition 5, eq. (24).
+
+    Args:
+        certificate: what was certified.
+        problem: its problem, when the follower's structure is known: ω(x, δ) is then computed.
+        variation: an upper bound on ω(x, δ) from elsewhere, for a black box: 0 at a δ-regular point of a piecewise
+            affine response, L δ for a response with L-Lipschitz Jacobian.
+
+    """
+    if problem is not None and variation is None:
+        omega = set_variation(structure(problem), certificate.at, certificate.delta)
+    elif problem is None and variation is not None:
+        if not is_real(variation) or not 0 <= variation < np.inf:
+            raise ValueError(f"transfer(variation=...) must be finite and not negative, got {variation!r}.")
+        omega = SetVariation(value=float(variation), kind="upper bound")
+    else:
+        raise ValueError(
+            "transfer() needs the problem or a bound on the set variation (variation=...): one of the two."
+        )
+    bias = certificate.diameter * certificate.response_gradient * omega.value
+    return ClarkeBound(
+        at=certificate.at, epsilon=certificate.epsilon + bias, confidence=certificate.confidence, variation=omega
+    )

@@ -1,0 +1,92 @@
+"""Estimate the approximate hypergradient g_δ(x) from fresh queries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+from typing import final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bizol.arrays import Point, Points, as_positive, as_size, as_vector, to_numpy
+from bizol.directions import Directions, OrthonormalBlocks
+from bizol.evaluation import Evaluator
+from bizol.problem import Anchor, Problem
+from bizol.randomness import as_seed, generator
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class HypergradientEstimate:
+    """g_δ(x) from fresh queries: independent, unbiased samples, their mean and its standard error."""
+
+    at: Point
+    delta: float
+    anchor: Anchor
+    samples: Points  # (k, n), independent; each the mean over one batch of directions
+    queries: int
+
+    @property
+    def value(self) -> Point:
+        """The mean of the samples."""
+        return np.asarray(self.samples.mean(axis=0))
+
+    @property
+    def standard_error(self) -> Point:
+        """The standard error of every coordinate of the mean."""
+        return np.asarray(self.samples.std(axis=0, ddof=1) / sqrt(len(self.samples)))
+
+
+def estimate_hypergradient(
+    problem: Problem,
+    x: ArrayLike,
+    *,
+    delta: float,
+    directions: int = 200,
+    sampler: Directions | None = None,
+    block: int | None = None,
+    seed: int | None = None,
+) -> HypergradientEstimate:
+    """Estimate g_δ(x), eq. (5), from 2·directions + 1 fresh queries.
+
+    Args:
+        problem: whose follower is asked.
+        x: where.
+        delta: the smoothing radius.
+        directions: how many directions; each costs two queries.
+        sampler: where to look; orthonormal blocks by default, `Sphere()` for the paper's.
+        block: how many directions are drawn together and averaged into one independent sample. By default as many as
+            leave eight samples, and at most n.
+        seed: makes it repeatable.
+
+    """
+    point = feasible_point(problem, x)
+    as_size(directions, "directions")
+    reach = float(getattr(problem.response, "reach", np.inf))
+    if as_positive(delta, "delta") > reach:
+        raise ValueError(f"delta must be at most {reach:g}, how far outside of X this follower answers, got {delta:g}.")
+    size = max(1, min(point.size, directions // 8)) if block is None else as_size(block, "block")
+    if directions < 2 * size:
+        raise ValueError(
+            f"directions must make at least two independent blocks of {size}, got {directions}; "
+            f"ask for more directions or a smaller block."
+        )
+    count = directions // size  # independent samples
+    drawn = (sampler or OrthonormalBlocks()).draw(generator(as_seed(seed), 0), count, size, point.size)
+    probes = delta * drawn.reshape(-1, point.size)
+    evaluator = Evaluator(problem)
+    responses = evaluator.evaluate(np.concatenate([point[None], point + probes, point - probes]))
+    anchor = problem.objective.anchor(point, responses[0, ...])
+    differences = responses[1 : len(probes) + 1, ...] - responses[len(probes) + 1 :, ...]
+    slopes = to_numpy(differences @ anchor.grad_y).reshape(count, size) / (2 * delta)
+    samples = anchor.grad_x + point.size / size * np.einsum("kb,kbn->kn", slopes, drawn)
+    return HypergradientEstimate(at=point, delta=delta, anchor=anchor, samples=samples, queries=evaluator.queries)
+
+
+def feasible_point(problem: Problem, x: ArrayLike) -> Point:
+    """Return x as a point of the feasible set, or say that it is none."""
+    point = as_vector(x, "x", size=problem.feasible_set.dimension)
+    if not problem.feasible_set.contains(point):
+        raise ValueError("x must lie in the feasible set: stationarity is defined for its points only.")
+    return point

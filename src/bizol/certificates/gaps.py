@@ -1,0 +1,105 @@
+"""Frank–Wolfe gaps computed from the structure of the follower."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bizol.arrays import Point, as_positive
+from bizol.certificates.estimate import feasible_point
+from bizol.clarke import anchor_at, clarke_subdifferential, structure
+from bizol.feasible_sets import FeasibleSet
+from bizol.followers import Hull
+from bizol.problem import Problem
+from bizol.sensitivity import Hypergradient
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ExactGap:
+    """A Frank–Wolfe gap computed from the follower's structure."""
+
+    at: Point
+    kind: Literal["smooth", "Clarke", "Bi-ZOL"]
+    gap: float
+    hypergradient: Hypergradient  # the (sub)gradient that attains it
+    vertex: Point
+
+
+def smooth_gap(problem: Problem, x: ArrayLike, tolerance: float = 1e-9) -> ExactGap:
+    """Return the smooth Frank–Wolfe gap of Definition 3; x must not be on a kink of the response."""
+    point = feasible_point(problem, x)
+    hull = clarke_subdifferential(problem, point, tolerance)
+    if len(hull.generators) > 1:
+        raise ValueError(
+            f"The response has a kink at this x ({len(hull.generators)} pieces meet), so there is no gradient; "
+            f"bizol.clarke_gap is defined there."
+        )
+    return _exact("smooth", problem.feasible_set, Hypergradient(point, hull.generators[0]))
+
+
+def bizol_gap(problem: Problem, x: ArrayLike, *, delta: float) -> ExactGap:
+    """Return the Bi-ZOL Frank–Wolfe gap of Definition 5, with g_δ computed from the follower's structure."""
+    point = feasible_point(problem, x)
+    smoothed = structure(problem).smoothed(point, as_positive(delta, "delta"))
+    anchor = anchor_at(problem, point)
+    gradient = Hypergradient(point, anchor.grad_x + smoothed.jacobian.T @ anchor.grad_y)
+    return _exact("Bi-ZOL", problem.feasible_set, gradient)
+
+
+def clarke_gap(problem: Problem, x: ArrayLike, *, tolerance: float = 1e-9, accuracy: float = 1e-9) -> ExactGap:
+    """Return the Clarke Frank–Wolfe gap of Definition 4, an exact min–max over the hull of the limiting gradients.
+
+    By cutting planes: a linear program over the weights of the hull with the vertices found so far, one more vertex
+    from the feasible set, until both agree to `accuracy`. Ends after finitely many on a polytope; works for any set.
+
+    Args:
+        problem: with a follower of known structure.
+        x: the point, in X.
+        tolerance: how near a kink counts as on it.
+        accuracy: the difference, relative to the gap's scale, at which the bounds count as equal.
+
+    """
+    point = feasible_point(problem, x)
+    hull = clarke_subdifferential(problem, point, tolerance)
+    return _exact("Clarke", problem.feasible_set, _best_subgradient(problem.feasible_set, hull, accuracy))
+
+
+def _exact(kind: Literal["smooth", "Clarke", "Bi-ZOL"], feasible_set: FeasibleSet, gradient: Hypergradient) -> ExactGap:
+    vertex = feasible_set.minimize_linear(gradient.value)
+    gap = float(gradient.value @ (gradient.at - vertex))
+    return ExactGap(at=gradient.at, kind=kind, gap=gap, hypergradient=gradient, vertex=vertex)
+
+
+def _best_subgradient(feasible_set: FeasibleSet, hull: Hull, accuracy: float, most: int = 2000) -> Hypergradient:
+    from scipy.optimize import linprog
+
+    count = len(hull.generators)
+    if count == 1:
+        return Hypergradient(hull.at, hull.generators[0])
+    weights = np.full(count, 1 / count)
+    scale = max(float(np.abs(hull.generators).max()) * feasible_set.diameter, 1e-300)
+    best, upper = hull.generators.mean(axis=0), np.inf
+    cuts: list[Point] = []
+    for _ in range(most):
+        gradient = weights @ hull.generators
+        toward = hull.at - feasible_set.minimize_linear(gradient)
+        if toward @ gradient < upper:
+            best, upper = gradient, float(toward @ gradient)
+        cuts.append(hull.generators @ toward / scale)  # the gap is at least ⟨cut, weights⟩
+        master = linprog(
+            np.append(np.zeros(count), 1.0),
+            A_ub=np.column_stack([np.array(cuts), -np.ones(len(cuts))]),
+            b_ub=np.zeros(len(cuts)),
+            A_eq=np.append(np.ones(count), 0.0)[None],
+            b_eq=[1.0],
+            bounds=[(0, None)] * count + [(None, None)],
+            options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
+        )
+        before, weights = weights, master.x[:-1] / master.x[:-1].sum()
+        if upper / scale - master.fun <= accuracy or np.abs(weights - before).max() <= 1e-12:
+            break
+    return Hypergradient(hull.at, best)
