@@ -18,7 +18,7 @@ import bizol
 from bizol import OrthonormalBlocks, Sphere
 from bizol.arrays import Point
 from bizol.certificates import bizol_gap, certify
-from bizol.followers import SmoothSaturation
+from bizol.followers import BoxProjection, SmoothSaturation
 from bizol.reproduction.instances import BALL, BOX, tracking_instance
 
 DELTA = 0.08
@@ -47,7 +47,20 @@ def cases() -> list[Case]:
         corner = np.where(np.abs(solution.x) > 0.9, np.sign(solution.x), solution.x)
         for place, x in (("start", instance.start), ("solution", solution.x), ("corner", corner)):
             found.append(Case(f"{name}, {place}", problem, x, bizol_gap(problem, x, delta=DELTA).gap))
-    return found
+    end = np.eye(20)[0]  # nothing adds slack here: one other z, and samples n w₁² that are skewed
+    first = bizol.Objective(lambda x, y: float(y[0]), lambda x, y: 0 * x, lambda x, y: np.ones(1))
+    segment = bizol.Problem(first, lambda x: x[..., :1], bizol.ConvexHull([0 * end, end]), vectorized=True)
+    return [*found, Case("affine, segment", segment, end, 1.0)]
+
+
+def rare_kink() -> Case:
+    """Return a case beyond what samples can tell: a steep kink that few directions meet. Printed, not judged."""
+    follower = BoxProjection(10 * np.eye(20)[:1], [-10 * 0.6 * DELTA], [0], [99])
+    objective = bizol.Objective(
+        lambda x, y: float(0.001 * x.sum() + 5 * y[0]), lambda x, y: np.full(20, 0.001), lambda x, y: np.full(1, 5.0)
+    )
+    problem = bizol.Problem(objective, follower, bizol.Box(-np.ones(20), np.ones(20)), vectorized=True)
+    return Case("rare kink *", problem, np.zeros(20), bizol_gap(problem, np.zeros(20), delta=DELTA).gap)
 
 
 def coverage(case: Case, directions: int, sampler: Any, certificates: int) -> tuple[float, float]:
@@ -67,12 +80,12 @@ def main() -> None:
     certificates = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
     start, lowest = perf_counter(), 1.0
     table = Table("response, point", "true gap", "sampler", *(f"B = {b}" for b in (20, 50, 200)))
-    for case in cases():
+    for case in [*cases(), rare_kink()]:
         for sampler in (OrthonormalBlocks(), Sphere()):
             cells = []
             for directions in (20, 50, 200):
                 share, width = coverage(case, directions, sampler, certificates)
-                lowest = min(lowest, share)
+                lowest = lowest if case.name.endswith("*") else min(lowest, share)
                 cells.append(f"{share:.1%}  (width {width:.3g})")
             table.add_row(case.name, f"{case.gap:.4g}", type(sampler).__name__, *cells)
     console = Console(width=120)

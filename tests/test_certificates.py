@@ -10,6 +10,7 @@ from scipy.stats import t
 
 import bizol
 from bizol import OrthonormalBlocks, Sphere, certify
+from bizol.certificates.certificate import rounded_up
 from bizol.clarke import approximate_hypergradient
 from bizol.followers import SmoothSaturation
 from bizol.reproduction.instances import BALL, BOX, tracking_instance
@@ -38,8 +39,8 @@ def paper_sized(kind: str) -> tuple[bizol.Problem, Any]:
     ("sampler", "directions"), [(OrthonormalBlocks(), 50), (Sphere(), 20)], ids=["blocks", "sphere"]
 )
 def test_the_interval_holds_the_true_gap(kind: str, place: str, sampler: Any, directions: int) -> None:
-    """60 certificates at 95 %. With that coverage fewer than 51 hold with probability 3·10⁻³ per case (seeds fixed);
-    an interval without its sampling term, or whose lower end is not cross-fitted, holds far less often."""
+    """60 certificates at 95 %. With exactly that coverage fewer than 54 hold with probability 3 % per case; it is
+    higher (`benchmarks/coverage.py`), and the seeds are fixed."""
     problem, x = paper_sized(kind)
     if place == "solution":
         x = bizol.minimize(problem, x, budget=3000, seed=0).x
@@ -48,7 +49,7 @@ def test_the_interval_holds_the_true_gap(kind: str, place: str, sampler: Any, di
         certify(problem, x, delta=DELTA, directions=directions, sampler=sampler, seed=seed).interval
         for seed in range(60)
     ]
-    assert sum(low <= truth <= high for low, high in intervals) >= 51
+    assert sum(low <= truth <= high for low, high in intervals) >= 54
 
 
 @pytest.mark.parametrize(("confidence", "among"), [(0.95, 1), (0.8, 1), (0.95, 10)])
@@ -58,8 +59,14 @@ def test_both_ends_are_t_limits_at_half_the_risk_each(confidence: float, among: 
     risk, disagreements = (1 - confidence) / 2 / among, 0
 
     def limit(scores: Any, sign: int) -> float:
-        error = scores.std(ddof=1) / np.sqrt(len(scores))
-        return float(scores.mean() + sign * t.ppf(1 - risk, len(scores) - 1) * error)
+        """Student's limit with Hall's correction for skewness, where that lengthens it."""
+        count, spread = len(scores), scores.std(ddof=1)
+        quantile = t.ppf(1 - risk, count - 1)
+        skew = max(0.0, sign * np.mean(((scores - scores.mean()) / spread) ** 3))
+        return float(
+            scores.mean()
+            + sign * (quantile + skew * (1 + 2 * quantile**2) / 6 / np.sqrt(count)) * spread / np.sqrt(count)
+        )
 
     def toward(chosen: Any) -> Any:
         return x + np.sign(chosen.mean(axis=0))  # x − z over the box [−1, 1]ⁿ
@@ -68,7 +75,9 @@ def test_both_ends_are_t_limits_at_half_the_risk_each(confidence: float, among: 
         options: Any = {"delta": 0.3, "directions": 20, "sampler": Sphere(), "seed": seed}
         certificate = certify(case.problem, x, confidence=confidence, among=among, **options)
         samples = bizol.estimate_hypergradient(case.problem, x, **options).samples
-        assert certificate.interval[1] == pytest.approx(max(limit(samples @ (x - z), 1) for z in corners(case)))
+        assert certificate.interval[1] == pytest.approx(
+            max(limit(samples @ (x - z), 1) for z in corners(case)), rel=0.02
+        )
         first, second = np.array_split(samples, 2)
         disagreements += not np.array_equal(toward(first), toward(second))  # or the cross-fitting would not show
         lows = [limit(second @ toward(first), -1), limit(first @ toward(second), -1)]
@@ -86,7 +95,7 @@ def test_a_point_in_a_corner_is_not_certified_by_luck() -> None:
     for seed in range(60):
         low, high = certify(problem, x, delta=DELTA, directions=20, sampler=Sphere(), seed=seed).interval
         held += low <= truth <= high
-    assert held >= 51  # as above: probability 3·10⁻³ for a valid interval
+    assert held >= 54  # as above
 
 
 def test_higher_confidence_and_more_candidates_widen_the_interval() -> None:
@@ -122,6 +131,38 @@ def test_the_gap_is_the_papers_validation_gap_of_the_same_directions() -> None:
     assert certificate.interval[0] <= certificate.gap <= certificate.interval[1]
 
 
+@pytest.mark.parametrize("sampler", [OrthonormalBlocks(), Sphere()], ids=repr)
+@pytest.mark.parametrize("dimension", [10, 20])
+def test_skewed_samples_are_allowed_for(sampler: Any, dimension: int) -> None:
+    """y = x₁ over a segment: the samples n w₁² are skewed, and no other z adds slack. 400 certificates; fewer than 372
+    (93 %) hold with probability 4 % at a coverage of 95 % (seeds fixed). Student's t alone holds 91 to 92 %."""
+    end = np.eye(dimension)[0]
+    objective = bizol.Objective(lambda x, y: float(y[0]), lambda x, y: 0 * x, lambda x, y: np.ones(1))
+    problem = bizol.Problem(objective, lambda x: x[..., :1], bizol.ConvexHull([0 * end, end]), vectorized=True)
+    held = 0
+    for seed in range(400):
+        low, high = certify(problem, end, delta=DELTA, directions=20, sampler=sampler, seed=seed).interval
+        held += low <= 1.0 <= high
+    assert held >= 372
+
+
+@pytest.mark.parametrize("delta", [0.08, 1e-3, 1e-6])
+def test_rounding_is_allowed_for_where_all_samples_agree(delta: float) -> None:
+    problem = bizol.Problem(quadratic(), lambda x: 3 * x + 0.1, bizol.Box([-1], [1]))
+    x = np.array([0.3])
+    gradient = 0.3 + 3 * (3 * 0.3 + 0.1 - 0.5)
+    for seed in range(20):
+        low, high = certify(problem, x, delta=delta, directions=20, seed=seed).interval
+        assert low <= gradient * (0.3 + 1) <= high
+
+
+def test_statements_round_up() -> None:
+    assert rounded_up(0.12341) == "0.1235"
+    assert rounded_up(12341.0) == "1.235e+04"
+    assert rounded_up(0.0) == "0"
+    assert rounded_up(2.0) == "2"
+
+
 # --- cost and record
 
 
@@ -144,12 +185,12 @@ def test_directions_that_fill_no_block_are_not_asked_and_not_counted() -> None:
 def test_a_certificate_says_what_it_certifies() -> None:
     problem, x = paper_sized("box")
     certificate = certify(problem, x, delta=DELTA, seed=5)
-    assert certificate.statement == f"(0.08, {certificate.epsilon:.4g})-Bi-ZOL stationary at 95%"
+    assert certificate.statement == f"(0.08, {rounded_up(certificate.epsilon)})-Bi-ZOL stationary at 95 %"
     assert certificate.epsilon == certificate.interval[1]
     assert np.array_equal(certificate.at, x)
     assert certificate.hypergradient.at is certificate.at
     assert certificate.seed == 5
-    for part in ("statement:", "sampling:", "smoothing:", "follower: 0", "queries: 401 (200 directions, seed 5)"):
+    for part in ("statement:", "sampling:", "smoothing:", "follower:", "queries: 401 (200 directions, seed 5)"):
         assert part in str(certificate)
 
 
@@ -170,14 +211,14 @@ def test_the_smoothing_part_is_that_of_proposition_5() -> None:
     certificate = certify(case.problem, x, delta=0.3, seed=0)
     bound = bizol.transfer(certificate, case.problem)
     assert bound.epsilon == pytest.approx(certificate.epsilon + certificate.parts.smoothing)
-    assert bound.statement.endswith("-Clarke Frank–Wolfe stationary at 95%")
+    assert bound.statement.endswith("-Clarke Frank–Wolfe stationary at 95 %")
 
 
 def test_for_a_black_box_the_smoothing_part_is_unknown_and_said_to_be() -> None:
     black_box = bizol.Problem(quadratic(), lambda x: np.tanh(x), bizol.Box(-np.ones(2), np.ones(2)))
     certificate = certify(black_box, np.zeros(2), delta=0.1, seed=0)
     assert np.isnan(certificate.parts.smoothing)
-    assert "unknown, the follower is a black box" in str(certificate)
+    assert "unknown without the follower's structure" in str(certificate)
 
 
 def test_the_tolerance_of_the_follower_widens_the_interval_by_what_it_can_do() -> None:
@@ -195,8 +236,14 @@ def test_the_tolerance_of_the_follower_widens_the_interval_by_what_it_can_do() -
     truth = certify(exact, x, delta=0.01, directions=400, seed=0).gap
     certificate = certify(rounded, x, delta=0.01, seed=0)
     slope = np.linalg.norm(np.round(np.tanh(x), 3) - 0.5)
-    assert certificate.parts.follower == pytest.approx(np.sqrt(8) * 2 * 5e-4 * slope / 0.01)
+    assert certificate.parts.follower == pytest.approx(np.sqrt(8) * 2 * 5e-4 * slope / 0.01)  # and a rounding
     assert certificate.interval[0] <= truth <= certificate.interval[1]
+
+
+def test_where_pieces_are_searched_for_the_certificate_does_not_search() -> None:
+    """A search would ask the follower's inside thousands of times; `transfer` does it when asked."""
+    case = example("simplex")
+    assert np.isnan(certify(case.problem, np.zeros(3), delta=0.3, directions=40, seed=0).parts.smoothing)
 
 
 def test_a_search_for_pieces_is_admitted_in_the_statement() -> None:
@@ -245,6 +292,14 @@ def test_on_an_affine_response_one_block_is_the_truth() -> None:
         ({"directions": 2.5}, "directions must be a positive integer, got 2.5"),
         ({"confidence": 1.0}, r"certify\(confidence=\.\.\.\) must be in \(0, 1\), got 1.0"),
         ({"among": 0}, r"certify\(among=\.\.\.\) must be a positive integer"),
+        (
+            {"sampler": bizol.Coordinates()},
+            r"sampler must be uniform on the sphere.*Coordinates\(\) smooths in another way",
+        ),
+        (
+            {"sampler": bizol.Rademacher()},
+            r"sampler must be uniform on the sphere.*Rademacher\(\) smooths in another way",
+        ),
         ({"seed": -1}, "seed must be a non-negative integer or None"),
     ],
 )

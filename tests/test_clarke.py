@@ -13,7 +13,7 @@ from bizol import Sphere
 from bizol.clarke import generalized_jacobian
 from bizol.followers import BoxProjection, Hull, KnownStructure, QuadraticProgram, SimplexProjection, SmoothSaturation
 from bizol.followers.structure import ball_points, marginal_cdf, marginal_mean_below, meets_ball
-from bizol.verification.finding import decisions, example, numerical_gradient, on_boundary, on_kinks
+from bizol.verification.finding import decisions, example, numerical_gradient, on_boundary, on_kinks, vee
 
 KINDS = ["box", "ball", "simplex", "program", "smooth"]
 every_kind = pytest.mark.parametrize("kind", KINDS)
@@ -102,6 +102,92 @@ def test_a_follower_of_known_structure_is_one(kind: str) -> None:
     assert isinstance(example(kind).follower, KnownStructure)
 
 
+@pytest.mark.parametrize(
+    ("follower", "x", "labels"),
+    [
+        (SimplexProjection([[1.0], [1.0]], [1.0, 0.0], 1.0), [0.0], {(0,), (0, 1)}),  # a tie that never breaks
+        (QuadraticProgram([[1.0]], [0], [[-1]], [[1], [1]], [1, 1]), [2.0], None),  # the same constraint twice
+        (QuadraticProgram(np.eye(2), [0, 0], -np.eye(2), [[1, 0], [0, 1], [1, 1]], [1, 1, 2]), [3.0, 3.0], None),
+        (QuadraticProgram([[1.0]], [0], [[-1]], [[1], [0]], [1, 0]), [2.0], {(0,)}),  # a row of zeros
+    ],
+)
+def test_degenerate_points_have_pieces_all_the_same(follower: Any, x: Any, labels: Any) -> None:
+    point = np.array(x)
+    found = follower.pieces(point).labels
+    assert found
+    if labels is not None:
+        assert found == labels
+    for matrix in follower.limiting_jacobians(point):
+        assert matrix == pytest.approx(numerical_gradient(follower, point).T, abs=1e-6)
+    follower.smoothed(point, 0.1)
+    follower.variation(point, 0.1)
+
+
+def test_capacities_closer_than_the_tolerance_keep_the_free_piece() -> None:
+    pinched = BoxProjection([[1.0]], [0.0], [-4e-10], [4e-10])
+    assert pinched.pieces(np.zeros(1)).labels == {(-1,), (0,), (1,)}
+    coarse = BoxProjection([[1.0, 0.0], [0.0, 1.0]], [0.0, 0.0], [-4e-3, -1.0], [4e-3, 1.0])
+    assert coarse.pieces(np.zeros(2), 0.0, 1e-2).labels == {(-1, 0), (0, 0), (1, 0)}
+
+
+def test_a_ball_that_touches_a_kink_does_not_meet_the_piece_behind_it() -> None:
+    follower = BoxProjection([[1.0]], [0.0], [-9.0], [1.0])
+    assert follower.is_regular(np.zeros(1), 1.0)
+    assert follower.pieces(np.zeros(1), 1.0).labels == follower.pieces(np.zeros(1)).labels
+    assert not follower.is_regular(np.zeros(1), 1.001)
+
+
+# --- set variation
+
+
+def farthest_seen(follower: Any, x: Any, delta: float) -> float:
+    hull = generalized_jacobian(follower, x)
+    found = [
+        matrix for v in ball_points(x.size, 2048, seed=7) for matrix in follower.limiting_jacobians(x + delta * v, 0.0)
+    ]
+    return max(float(np.linalg.norm(m - hull.nearest(m.ravel()).reshape(m.shape), 2)) for m in found)
+
+
+def test_beside_a_kink_while_on_another_the_variation_is_that_of_the_first() -> None:
+    """Agents |x₁|, |x₂| as four rows: on x₁ = 0 both rows of x₂ flip behind x₂ = 0, a matrix of norm √2."""
+    follower, x = vee().follower, np.array([0.0, 0.05])
+    assert follower.variation(x, 0.1).value == pytest.approx(np.sqrt(2))
+    assert farthest_seen(follower, x, 0.1) == pytest.approx(np.sqrt(2))
+
+
+def test_an_agent_that_crosses_both_its_kinks_is_not_changed() -> None:
+    follower = BoxProjection([[1.0], [1.0]], [0.0, 0.0], [-0.1, -0.2], [0.1, 9.0])
+    variation = follower.variation(np.array([0.15]), 0.4)
+    assert variation.kind == "upper bound"
+    assert farthest_seen(follower, np.array([0.15]), 0.4) == pytest.approx(1.0)
+    assert variation.value >= 1.0
+
+
+@pytest.mark.parametrize("kind", ["box", "ball", "smooth"])
+@pytest.mark.parametrize("kinks", [False, True])
+def test_no_sample_exceeds_the_variation(kind: str, kinks: bool) -> None:
+    case = example(kind, n=2)
+    if kinks and kind == "smooth":
+        return
+    places = [on_boundary(case) if kind == "ball" else on_kinks(case, 1)] if kinks else list(decisions(case, 4))
+    for x in places:
+        for delta in (0.05, 0.4):
+            variation = case.follower.variation(x, delta)
+            seen = farthest_seen(case.follower, x, delta)
+            assert seen <= variation.value + 1e-9
+            if variation.kind == "exact":
+                assert seen == pytest.approx(variation.value, abs=1e-9)
+
+
+def test_across_the_boundary_of_a_ball_the_bound_is_the_norm_of_the_matrix() -> None:
+    case = example("ball")
+    x = on_boundary(case)
+    inside = x * 0.97 if case.follower.is_regular(x * 0.97, 1e-4) else x * 1.03
+    variation = case.follower.variation(inside, 0.3)
+    assert variation.value == pytest.approx(np.linalg.norm(case.follower.matrix, 2))
+    assert 0.2 * variation.value < farthest_seen(case.follower, inside, 0.3) <= variation.value
+
+
 # --- averages over the ball
 
 
@@ -129,6 +215,17 @@ def test_closed_forms_agree_with_brute_averages(kind: str) -> None:
     assert smoothed.jacobian == pytest.approx(
         numerical_gradient(lambda u: case.follower.smoothed(u, delta).value, x, 1e-5).T, abs=1e-6
     )
+
+
+def test_a_steep_saturation_is_averaged_accurately_or_says_how_accurately() -> None:
+    steep = SmoothSaturation([[100.0]], [30.0], [1.0])
+    smoothed = steep.smoothed(np.zeros(1), 1.0)
+    exact = (steep(np.ones(1)) - steep(-np.ones(1))) / 2
+    assert abs(smoothed.jacobian[0, 0] - exact[0]) <= max(smoothed.error, 1e-9)
+
+
+def test_marginals_in_high_dimension() -> None:
+    assert np.isfinite(marginal_mean_below(np.array(0.01), 5000))
 
 
 def test_in_one_dimension_the_smoothed_jacobian_is_a_difference_quotient() -> None:
@@ -215,12 +312,28 @@ def test_a_program_response_satisfies_its_kkt_conditions(seed: int) -> None:
             lambda: SmoothSaturation([[1.0]], [0], [0]),
             r"SmoothSaturation\(upper=\.\.\.\) must be positive, got 0 for agent 0",
         ),
+        (lambda: QuadraticProgram([[2.0, 1.0], [0.0, 2.0]], [0, 0], np.eye(2), np.eye(2), [1, 1]), "must be symmetric"),
+        (
+            lambda: QuadraticProgram([[1.0]], [0], [[1]], [[1]], [np.inf]),
+            r"QuadraticProgram\(h=\.\.\.\) must be finite",
+        ),
+        (lambda: QuadraticProgram([[1.0]], [0], [[1]], [[0]], [-1])(np.zeros(1)), "a row of zeros contradicts itself"),
         (lambda: SimplexProjection([[1.0]], [0], 0), r"SimplexProjection\(total=\.\.\.\) must be a positive"),
     ],
 )
 def test_followers_of_the_wrong_parts_are_refused(make: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         make()
+
+
+@pytest.mark.parametrize("unit", [1e-7, 1e-3, 1e6])
+def test_units_of_a_constraint_do_not_matter(unit: float) -> None:
+    follower = QuadraticProgram([[1.0]], [0], [[-1]], [[unit]], [unit])  # y ≤ 1
+    assert follower(np.array([5.0])) == pytest.approx([1.0], abs=1e-9)
+    assert follower.pieces(np.array([5.0])).labels == {(0,)}
+    assert follower.pieces(np.array([0.5])).labels == {()}
+    far = QuadraticProgram([[1.0]], [0], [[-1]], [[1], [1]], [1, 1e9])  # and one that never binds
+    assert far.pieces(np.array([0.5])).labels == {()}
 
 
 def test_too_many_ties_are_not_listed() -> None:

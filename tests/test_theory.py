@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ import pytest
 import bizol
 from bizol.reproduction.instances import BALL, BOX, tracking_instance
 from bizol.theory import estimate_constants, exponent, recommend, theorem_1, tracking_constants
+from bizol.verification.finding import example
 from tests.problems import Counting, affine
 from tests.theory.test_theorem_1 import SIMPLE
 
@@ -22,7 +25,7 @@ def test_estimates_never_exceed_what_is_computed(constants: Any) -> None:
     computed = tracking_constants(instance.objective, instance.follower, box)
     estimated = estimate_constants(instance.problem, probes=100)
     assert (computed.kind, estimated.kind) == ("computed", "estimated")
-    for name in ("L1x", "L1y", "L2x", "L2y", "M_y", "L_y"):
+    for name in ("L1x", "L1y", "L2x", "L2y", "M_x", "M_y", "L_y"):
         assert getattr(estimated, name) <= getattr(computed, name) * (1 + 1e-9), name
         assert getattr(estimated, name) > 0.05 * getattr(computed, name), name
     assert estimated.L1x == pytest.approx(computed.L1x)  # φ is quadratic in x: any pair shows it
@@ -43,7 +46,7 @@ def test_probing_costs_what_it_says() -> None:
 def test_a_recommendation_promises_its_epsilon_and_reads_well() -> None:
     recommendation = recommend(affine(np.eye(2)), epsilon=0.5)
     constants = recommendation.constants
-    spread = constants.M_y * constants.L_y * constants.diameter + constants.L1x * constants.diameter**2
+    spread = (constants.M_x + constants.M_y * constants.L_y) * constants.diameter
     bound = theorem_1(
         constants,
         delta=recommendation.delta,
@@ -85,8 +88,41 @@ def test_parameters_without_a_meaning_are_refused(arguments: Any, message: str) 
         theorem_1(SIMPLE, **given)
 
 
+def test_a_steep_effort_is_not_overlooked() -> None:
+    """φ = 100 x₁ + a little: what φ can fall is the leader's own doing."""
+    steep = bizol.Objective(
+        lambda x, y: 100 * x[0] + 0.01 * y[0], lambda x, y: np.array([100.0, 0.0]), lambda x, y: np.array([0.01])
+    )
+    problem = affine(np.array([[1.0, 0.0]]), objective=steep)
+    choice = recommend(problem, epsilon=1.0)
+    method = bizol.BiZOL(delta=choice.delta, step=choice.step, batch=choice.batch)
+    states = itertools.islice(bizol.iterate(problem, method, [1.0, 0.0], seed=0), choice.horizon)
+    gaps = [100.01 * (state.x[0] + 1) for state in states]  # exact: everything is linear
+    assert np.mean(gaps) <= 1.0
+
+
+def test_the_tracking_problem_is_computed_not_probed() -> None:
+    assert recommend(tracking_instance(BOX).problem, epsilon=1.0).constants.kind == "computed"
+    flat = bizol.Objective(lambda x, y: 1.0, lambda x, y: 0 * x, lambda x, y: 0 * y)
+    with pytest.raises(ValueError, match="every decision is as good"):
+        recommend(affine(np.eye(2), objective=flat), epsilon=1.0)
+
+
+def test_payments_may_flow_the_other_way() -> None:
+    case = example("box")
+    paid = replace(case.objective, payment=-3.0)
+    constants = tracking_constants(paid, case.follower, case.box)
+    rng = np.random.default_rng(0)
+    steepest = max(
+        np.linalg.norm(paid.grad_y(x, y))
+        for x, y in zip(rng.uniform(-1, 1, (200, 3)), rng.uniform(-0.7, 0.7, (200, 6)), strict=True)
+    )
+    assert constants.M_y >= steepest
+    assert constants.L1y > 0
+
+
 def test_too_few_probes_are_refused() -> None:
     with pytest.raises(ValueError, match="must be at least 4, got 3"):
         estimate_constants(affine(np.eye(2)), probes=3)
-    with pytest.raises(ValueError, match=r"corollary_2\(epsilon=\.\.\.\) must be a positive"):
+    with pytest.raises(ValueError, match=r"recommend\(epsilon=\.\.\.\) must be a positive"):
         recommend(affine(np.eye(2)), epsilon=0)

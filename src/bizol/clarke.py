@@ -34,14 +34,19 @@ class StructuralBias:
 def structure(problem: Problem) -> KnownStructure:
     """Return the follower if it can be looked into, or say what is possible instead."""
     follower = problem.response
-    names = ("limiting_jacobians", "pieces", "is_regular", "jacobian", "smoothed", "variation")
-    if not all(hasattr(follower, name) for name in names):
+    if not is_known(problem):
         raise ValueError(
             f"The Clarke side needs a follower of known structure (limiting_jacobians and the like, see "
             f"bizol.followers.KnownStructure), and {type(follower).__name__} is a black box. What is possible without: "
             f"bizol.certify, the Bi-ZOL gap from queries alone."
         )
     return follower  # type: ignore[return-value]  # its members were just counted
+
+
+def is_known(problem: Problem) -> bool:
+    """Whether the follower offers all that `KnownStructure` names."""
+    names = ("limiting_jacobians", "pieces", "is_regular", "jacobian", "smoothed", "variation", "searched")
+    return all(hasattr(problem.response, name) for name in names)
 
 
 def anchor_at(problem: Problem, x: Point) -> Anchor:

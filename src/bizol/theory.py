@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil, exp, lgamma, log, pi, sqrt
+from math import ceil, exp, inf, lgamma, log, pi, sqrt
 from typing import Literal, final
 
 import numpy as np
@@ -44,7 +44,7 @@ class Constants:
         dimension: n.
         diameter: D.
         L1x, L1y, L2x, L2y: how fast the partial gradients of φ change with x and y.
-        M_y: the largest ‖∇₂φ‖.
+        M_x, M_y: the largest ‖∇₁φ‖ and ‖∇₂φ‖; the first only serves to bound what φ can fall.
         L_y: the Lipschitz constant of the response; also taken for M_J = sup ‖J y_δ‖, which is at most L_y.
         kind: "computed" from the problem's data (upper bounds hold) or "estimated" by probing (lower bounds, in truth).
 
@@ -56,6 +56,7 @@ class Constants:
     L1y: float
     L2x: float
     L2y: float
+    M_x: float
     M_y: float
     L_y: float
     kind: Literal["computed", "estimated"]
@@ -165,58 +166,84 @@ def theorem_1(
     )
 
 
-def corollary_2(constants: Constants, *, epsilon: float, initial_gap: float) -> Recommendation:
+def corollary_2(constants: Constants, *, epsilon: float, initial_gap: float, reach: float = inf) -> Recommendation:
     """Return parameters with a total bound of at most ε: a quarter each for bias and variance, half for descent.
 
-    δ = ε / 4κ_bias, B = ⌈16 D²σ²/ε²⌉, T = ⌈8 Δ_δ L_{φ̄,δ} D²/ε²⌉ and the step of Corollary 2 for this T.
+    δ = ε / 4κ_bias (at most D, or `reach`), B = ⌈16 D²σ²/ε²⌉, T = ⌈max(8 Δ_δ L_{φ̄,δ} D²/ε², 4 Δ_δ/ε)⌉ and the step of
+    Corollary 2 for this T; the second term is for steps that would exceed 1.
     """
     as_positive(epsilon, "corollary_2(epsilon=...)")
     as_positive(initial_gap, "corollary_2(initial_gap=...)")
-    reach = constants.diameter
-    delta = epsilon / (4 * constants.kappa_bias) if constants.kappa_bias > 0 else reach
+    diameter = constants.diameter
+    widest = min(reach, diameter)
+    delta = min(widest, epsilon / (4 * constants.kappa_bias)) if constants.kappa_bias > 0 else widest
     smoothness = constants.smoothness(delta)
-    horizon = max(1, ceil(8 * initial_gap * smoothness * reach**2 / epsilon**2))
+    horizon = ceil(max(8 * initial_gap * smoothness * diameter**2 / epsilon**2, 4 * initial_gap / epsilon, 1))
     return Recommendation(
         epsilon=epsilon,
         delta=delta,
-        batch=max(1, ceil(16 * (reach * constants.sigma / epsilon) ** 2)),
-        step=horizon_tuned(initial_gap=initial_gap, smoothness=smoothness, diameter=reach, horizon=horizon),
+        batch=max(1, ceil(16 * (diameter * constants.sigma / epsilon) ** 2)),
+        step=horizon_tuned(initial_gap=initial_gap, smoothness=smoothness, diameter=diameter, horizon=horizon),
         horizon=horizon,
         constants=constants,
     )
 
 
 def recommend(problem: Problem, *, epsilon: float, probes: int = 64, seed: int = 0) -> Recommendation:
-    """Probe the problem and return the parameters of Corollary 2 for a wanted ε.
+    """Return the parameters of Corollary 2 for a wanted ε.
 
-    Spends `probes` queries, apart from any budget. The constants are estimates: they can only be too small.
+    The constants of the tracking problem are computed. Those of any other are estimated with `probes` queries, apart
+    from any budget, and can only be too small. What φ can fall, Δ_δ, is taken to be (M_x + M_y L_y) D.
     """
-    constants = estimate_constants(problem, probes=probes, seed=seed)
-    spread = constants.M_y * constants.L_y * constants.diameter + constants.L1x * constants.diameter**2
-    return corollary_2(constants, epsilon=epsilon, initial_gap=spread)
+    as_positive(epsilon, "recommend(epsilon=...)")
+    constants = constants_of(problem, probes=probes, seed=seed)
+    fall = (constants.M_x + constants.M_y * constants.L_y) * constants.diameter
+    if fall == 0:
+        raise ValueError("recommend() sees an objective that does not change over X: every decision is as good.")
+    reach = float(getattr(problem.response, "reach", inf))
+    return corollary_2(constants, epsilon=epsilon, initial_gap=fall, reach=reach)
+
+
+def constants_of(problem: Problem, *, probes: int = 64, seed: int = 0) -> Constants:
+    """Return the constants of a problem: computed for the tracking problem, estimated by probing for any other."""
+    objective, follower, box = (
+        getattr(problem.objective.value, "__self__", None),
+        problem.response,
+        problem.feasible_set,
+    )
+    if (
+        isinstance(objective, Tracking)
+        and isinstance(follower, (BoxProjection, BallProjection))
+        and isinstance(box, Box)
+        and (isinstance(follower, BallProjection) or np.isfinite([follower.lower, follower.upper]).all())
+    ):
+        return tracking_constants(objective, follower, box)
+    return estimate_constants(problem, probes=probes, seed=seed)
 
 
 def tracking_constants(objective: Tracking, follower: BoxProjection | BallProjection, box: Box) -> Constants:
     """Compute the constants of the tracking problem of Section V from its data.
 
     L₁ₓ = μ, L₁ᵧ = L₂ₓ = β‖C‖, L₂ᵧ = κ‖H‖² and D are exact. L_y = ‖A‖ is exact where some decision leaves all agents
-    free, and an upper bound always. M_y is an upper bound by the triangle inequality.
+    free, and an upper bound always. M_x and M_y are upper bounds by the triangle inequality.
     """
-    coupling = objective.payment * _norm(objective.coupling)
-    curvature = objective.tracking * _norm(objective.output) ** 2
+    coupling = abs(objective.payment) * _norm(objective.coupling)
+    curvature = abs(objective.tracking) * _norm(objective.output) ** 2
     largest_x = float(np.linalg.norm(np.maximum(np.abs(box.lower), np.abs(box.upper))))
     if isinstance(follower, BallProjection):
         largest_y = follower.radius
     else:
         largest_y = float(np.linalg.norm(np.maximum(np.abs(follower.lower), np.abs(follower.upper))))
-    pull = objective.tracking * float(np.linalg.norm(objective.output.T @ objective.y_ref))
+    pull = abs(objective.tracking) * float(np.linalg.norm(objective.output.T @ objective.y_ref))
+    away = largest_x + float(np.linalg.norm(objective.x_ref))
     return Constants(
         dimension=box.dimension,
         diameter=box.diameter,
-        L1x=objective.effort,
+        L1x=abs(objective.effort),
         L1y=coupling,
         L2x=coupling,
         L2y=curvature,
+        M_x=abs(objective.effort) * away + coupling * largest_y,
         M_y=curvature * largest_y + pull + coupling * largest_x,
         L_y=_norm(follower.matrix),
         kind="computed",
@@ -239,7 +266,7 @@ def estimate_constants(problem: Problem, *, probes: int = 64, seed: int = 0) -> 
     pairs = [(far[k], rows[k], near[k], rows[count + k]) for k in range(count)]
     pairs += [(far[k], rows[k], far[k - 1], rows[k - 1]) for k in range(1, count)]
     ratios = np.array([_ratios(problem, *pair) for pair in pairs]).max(axis=0)
-    L1x, L1y, L2x, L2y, M_y, L_y = (float(ratio) for ratio in ratios)
+    L1x, L1y, L2x, L2y, M_x, M_y, L_y = (float(ratio) for ratio in ratios)
     return Constants(
         dimension=feasible_set.dimension,
         diameter=feasible_set.diameter,
@@ -247,6 +274,7 @@ def estimate_constants(problem: Problem, *, probes: int = 64, seed: int = 0) -> 
         L1y=L1y,
         L2x=L2x,
         L2y=L2y,
+        M_x=M_x,
         M_y=M_y,
         L_y=L_y,
         kind="estimated",
@@ -272,6 +300,7 @@ def _ratios(problem: Problem, x: Point, y: Response, x2: Point, y2: Response) ->
         change(here.grad_x, moved_y.grad_x, dy),
         change(here.grad_y, moved_x.grad_y, dx),
         change(here.grad_y, moved_y.grad_y, dy),
+        float(np.linalg.norm(here.grad_x)),
         float(np.linalg.norm(to_numpy(here.grad_y))),
         change(y, y2, dx),
     )

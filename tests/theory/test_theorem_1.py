@@ -7,7 +7,7 @@ import pytest
 from bizol.theory import Constants, theorem_1
 from bizol.verification.algorithm import theorem_1 as statement
 
-SIMPLE = Constants(dimension=4, diameter=2, L1x=1, L1y=2, L2x=3, L2y=4, M_y=5, L_y=6, kind="computed")
+SIMPLE = Constants(dimension=4, diameter=2, L1x=1, L1y=2, L2x=3, L2y=4, M_x=1, M_y=5, L_y=6, kind="computed")
 
 
 def test_the_statement_holds() -> None:

@@ -8,7 +8,7 @@ from typing import final
 import numpy as np
 
 from bizol.arrays import Point, is_real
-from bizol.certificates.certificate import Certificate
+from bizol.certificates.certificate import Certificate, rounded_up
 from bizol.clarke import set_variation, structure
 from bizol.followers import SetVariation
 from bizol.problem import Problem
@@ -28,7 +28,8 @@ class ClarkeBound:
     def statement(self) -> str:
         """What follows, in a sentence."""
         hedge = " if the search for pieces missed none" if self.variation.kind == "search" else ""
-        return f"{self.epsilon:.4g}-Clarke Frank–Wolfe stationary at {self.confidence:.0%}{hedge}"
+        certain = f"{100 * self.confidence:g} %"
+        return f"{rounded_up(self.epsilon)}-Clarke Frank–Wolfe stationary at {certain}{hedge}"
 
 
 def transfer(

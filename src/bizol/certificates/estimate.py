@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bizol.arrays import Point, Points, as_positive, as_size, as_vector, to_numpy
-from bizol.directions import Directions, OrthonormalBlocks
+from bizol.directions import Coordinates, Directions, OrthonormalBlocks, Rademacher
 from bizol.evaluation import Evaluator
 from bizol.problem import Anchor, Problem
 from bizol.randomness import as_seed, generator
@@ -55,7 +55,8 @@ def estimate_hypergradient(
         x: where.
         delta: the smoothing radius.
         directions: how many directions; each costs two queries.
-        sampler: where to look; orthonormal blocks by default, `Sphere()` for the paper's.
+        sampler: where to look; orthonormal blocks by default, `Sphere()` for the paper's. Each direction alone must be
+            uniform on the sphere.
         block: how many directions are drawn together and averaged into one independent sample. By default as many as
             leave eight samples, and at most n.
         seed: makes it repeatable.
@@ -66,6 +67,11 @@ def estimate_hypergradient(
     reach = float(getattr(problem.response, "reach", np.inf))
     if as_positive(delta, "delta") > reach:
         raise ValueError(f"delta must be at most {reach:g}, how far outside of X this follower answers, got {delta:g}.")
+    if isinstance(sampler, (Coordinates, Rademacher)):
+        raise ValueError(
+            f"sampler must be uniform on the sphere, direction by direction, as Sphere() and OrthonormalBlocks() are, "
+            f"for the estimate to be unbiased for g_δ; {type(sampler).__name__}() smooths in another way."
+        )
     size = max(1, min(point.size, directions // 8)) if block is None else as_size(block, "block")
     if directions < 2 * size:
         raise ValueError(

@@ -27,6 +27,7 @@ class ExactGap:
     gap: float
     hypergradient: Hypergradient  # the (sub)gradient that attains it
     vertex: Point
+    error: float = 0.0  # how far off it may be: the average over the ball, or a min–max that was cut short
 
 
 def smooth_gap(problem: Problem, x: ArrayLike, tolerance: float = 1e-9) -> ExactGap:
@@ -47,7 +48,8 @@ def bizol_gap(problem: Problem, x: ArrayLike, *, delta: float) -> ExactGap:
     smoothed = structure(problem).smoothed(point, as_positive(delta, "delta"))
     anchor = anchor_at(problem, point)
     gradient = Hypergradient(point, anchor.grad_x + smoothed.jacobian.T @ anchor.grad_y)
-    return _exact("Bi-ZOL", problem.feasible_set, gradient)
+    size = float(np.linalg.norm(anchor.grad_y)) * problem.feasible_set.diameter * np.sqrt(smoothed.jacobian.size)
+    return _exact("Bi-ZOL", problem.feasible_set, gradient, error=float(size) * smoothed.error)
 
 
 def clarke_gap(problem: Problem, x: ArrayLike, *, tolerance: float = 1e-9, accuracy: float = 1e-9) -> ExactGap:
@@ -65,24 +67,33 @@ def clarke_gap(problem: Problem, x: ArrayLike, *, tolerance: float = 1e-9, accur
     """
     point = feasible_point(problem, x)
     hull = clarke_subdifferential(problem, point, tolerance)
-    return _exact("Clarke", problem.feasible_set, _best_subgradient(problem.feasible_set, hull, accuracy))
+    gradient, error = _best_subgradient(problem.feasible_set, hull, accuracy)
+    return _exact("Clarke", problem.feasible_set, gradient, error=error)
 
 
-def _exact(kind: Literal["smooth", "Clarke", "Bi-ZOL"], feasible_set: FeasibleSet, gradient: Hypergradient) -> ExactGap:
+def _exact(
+    kind: Literal["smooth", "Clarke", "Bi-ZOL"],
+    feasible_set: FeasibleSet,
+    gradient: Hypergradient,
+    error: float = 0.0,
+) -> ExactGap:
     vertex = feasible_set.minimize_linear(gradient.value)
     gap = float(gradient.value @ (gradient.at - vertex))
-    return ExactGap(at=gradient.at, kind=kind, gap=gap, hypergradient=gradient, vertex=vertex)
+    return ExactGap(at=gradient.at, kind=kind, gap=gap, hypergradient=gradient, vertex=vertex, error=error)
 
 
-def _best_subgradient(feasible_set: FeasibleSet, hull: Hull, accuracy: float, most: int = 2000) -> Hypergradient:
+def _best_subgradient(
+    feasible_set: FeasibleSet, hull: Hull, accuracy: float, most: int = 500
+) -> tuple[Hypergradient, float]:
+    """Return the subgradient with the smallest gap, and how much smaller it could still be."""
     from scipy.optimize import linprog
 
     count = len(hull.generators)
     if count == 1:
-        return Hypergradient(hull.at, hull.generators[0])
+        return Hypergradient(hull.at, hull.generators[0]), 0.0
     weights = np.full(count, 1 / count)
     scale = max(float(np.abs(hull.generators).max()) * feasible_set.diameter, 1e-300)
-    best, upper = hull.generators.mean(axis=0), np.inf
+    best, upper, lower = hull.generators.mean(axis=0), np.inf, -np.inf
     cuts: list[Point] = []
     for _ in range(most):
         gradient = weights @ hull.generators
@@ -100,6 +111,7 @@ def _best_subgradient(feasible_set: FeasibleSet, hull: Hull, accuracy: float, mo
             options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
         )
         before, weights = weights, master.x[:-1] / master.x[:-1].sum()
-        if upper / scale - master.fun <= accuracy or np.abs(weights - before).max() <= 1e-12:
+        lower = scale * master.fun
+        if upper - lower <= accuracy * scale or np.abs(weights - before).max() <= 1e-12:
             break
-    return Hypergradient(hull.at, best)
+    return Hypergradient(hull.at, best), max(0.0, upper - lower)

@@ -78,6 +78,11 @@ class BoxProjection:
         return _discomfort(self.matrix, self.offset, x, y)
 
     @property
+    def searched(self) -> bool:
+        """No: kinks are hyperplanes."""
+        return False
+
+    @property
     def curvature(self) -> float:
         """Zero: every piece is affine."""
         return 0.0
@@ -94,11 +99,15 @@ class BoxProjection:
             with np.errstate(divide="ignore", invalid="ignore"):
                 distance = np.where(length > 0, (bound - wish) / length, np.inf)
             distance = np.where(np.abs(distance) <= tolerance, 0.0, distance)
-            near = np.flatnonzero((np.abs(distance) <= radius) & (self.upper > self.lower))
+            close = (np.abs(distance) < radius * (1 - 1e-7)) | (distance == 0)  # touching is not meeting
+            near = np.flatnonzero(close & (self.upper > self.lower))
             agents.append(near)
             sides.append(np.full(near.size, side))
             distances.append(distance[near])
-        return np.concatenate(agents), np.concatenate(sides), np.concatenate(distances)
+        owner, end, away = np.concatenate(agents), np.concatenate(sides), np.concatenate(distances)
+        pinched = (away == 0) & np.isin(owner, _repeated(owner[away == 0]))
+        # Capacities closer together than the tolerance: the free piece is between them.
+        return owner, end, np.where(pinched, 1e-3 * end * (radius or 1.0), away)
 
     def pieces(self, x: Point, radius: float = 0.0, tolerance: float = 1e-9) -> Pieces:
         """Return the labels of the pieces that meet the ball: the cells of an arrangement of hyperplanes."""
@@ -124,7 +133,8 @@ class BoxProjection:
     def variation(self, x: Point, delta: float, tolerance: float = 1e-9) -> SetVariation:
         """Return ‖A_K‖ for the agents K with a kink within δ that is not at x: no more rows can change.
 
-        Exact when no kink is at x and one decision in the ball changes them all; an upper bound otherwise.
+        Exact when no kink is at x, no agent has two of them, and one decision in the ball changes them all; an upper
+        bound otherwise.
         """
         agents, _, distances = self.kinks(x, delta, tolerance)
         away = distances != 0
@@ -134,7 +144,8 @@ class BoxProjection:
         normals = (
             np.sign(distances)[:, None] * self.matrix[agents] / np.linalg.norm(self.matrix[agents], axis=1)[:, None]
         )
-        together = bool(away.all()) and meets_ball(normals, np.abs(distances), delta)
+        alone = bool(away.all()) and len(np.unique(agents)) == len(agents)
+        together = alone and meets_ball(normals, np.abs(distances), delta)
         return SetVariation(value=value, kind="exact" if together else "upper bound")
 
     def jacobian(self, piece: Hashable, x: Point) -> Points:
@@ -202,6 +213,11 @@ class BallProjection:
         return _discomfort(self.matrix, self.offset, x, y)
 
     @property
+    def searched(self) -> bool:
+        """No: there are two."""
+        return False
+
+    @property
     def curvature(self) -> float:
         """(2/√3) ‖A‖² / r: the norm of the second derivative of z ↦ r z/‖z‖ at ‖z‖ = r, pulled back by A."""
         return 2 / sqrt(3) * float(np.linalg.norm(self.matrix, 2)) ** 2 / self.radius
@@ -222,13 +238,12 @@ class BallProjection:
     def variation(self, x: Point, delta: float, tolerance: float = 1e-9) -> SetVariation:
         """Return the bound (max L_i) δ of Proposition 4 at a δ-regular point.
 
-        Elsewhere the other side is in the ball. The projection's Jacobian has eigenvalues in [0, 1], so ‖A‖ bounds the
-        distance between the sides; the curved side adds at most what it bends.
+        Elsewhere the other side is in the ball. The projection's Jacobian is symmetric with eigenvalues in [0, 1], so
+        two of them are at most 1 apart, and ‖A‖ bounds everything.
         """
-        bend = self.curvature * delta
-        if self.is_regular(x, delta, tolerance):
-            return SetVariation(value=bend, kind="upper bound")
-        return SetVariation(value=max(bend, float(np.linalg.norm(self.matrix, 2))), kind="upper bound")
+        bend, largest = self.curvature * delta, float(np.linalg.norm(self.matrix, 2))
+        value = min(bend, largest) if self.is_regular(x, delta, tolerance) else largest
+        return SetVariation(value=value, kind="upper bound")
 
     def jacobian(self, piece: Hashable, x: Point) -> Points:
         """Return A inside; outside, r/‖z‖ (I − z zᵀ/‖z‖²) A with z = d + A x."""
@@ -309,6 +324,11 @@ class SimplexProjection:
         return _discomfort(self.matrix, self.offset, x, y)
 
     @property
+    def searched(self) -> bool:
+        """Yes."""
+        return True
+
+    @property
     def curvature(self) -> float:
         """Zero: every piece is affine."""
         return 0.0
@@ -355,6 +375,11 @@ class SimplexProjection:
     def smoothed(self, x: Point, delta: float) -> Smoothed:
         """Average by quasi-Monte Carlo."""
         return averaged(x, delta, self, lambda points: mean_by_pieces(self, points))
+
+
+def _repeated(values: NDArray[np.int64]) -> NDArray[np.int64]:
+    unique, counts = np.unique(values, return_counts=True)
+    return unique[counts > 1]
 
 
 def _discomfort(matrix: Points, offset: Point, x: Point, y: Point) -> NDArray[np.float64]:

@@ -29,9 +29,9 @@ from bizol.followers.structure import (
 class QuadraticProgram:
     """A strongly convex quadratic program: y(x) = argmin ½ yᵀP y + (q + Q x)ᵀ y subject to G y ≤ h + S x.
 
-    Solved by least distance programming (Lawson and Hanson), an active-set method: the active constraints are found
-    exactly and the response is accurate to rounding. Meant for tens of variables. The response is piecewise affine; a
-    piece is labeled by its active constraints.
+    Solved by least distance programming (Lawson and Hanson), an active-set method, with rows of length one; an answer
+    that violates a constraint by more than 10⁻⁷ is refused. Meant for tens of variables. The response is piecewise
+    affine; a piece is labeled by its active constraints.
 
     Args:
         P: (m, m), symmetric positive definite.
@@ -63,7 +63,7 @@ class QuadraticProgram:
         object.__setattr__(self, "q", as_vector(q, "QuadraticProgram(q=...)", size=m))
         object.__setattr__(self, "Q", as_matrix(Q, "QuadraticProgram(Q=...)"))
         object.__setattr__(self, "G", as_matrix(G, "QuadraticProgram(G=...)", columns=m))
-        object.__setattr__(self, "h", as_vector(h, "QuadraticProgram(h=...)", size=len(self.G)))
+        object.__setattr__(self, "h", as_vector(h, "QuadraticProgram(h=...)", size=len(self.G), finite=True))
         still = np.zeros((len(self.G), self.Q.shape[1]))
         moving = still if S is None else as_matrix(S, "QuadraticProgram(S=...)", columns=self.Q.shape[1])
         if len(self.Q) != m or len(moving) != len(self.G):
@@ -72,6 +72,8 @@ class QuadraticProgram:
                 f"got {len(self.Q)} and {len(moving)}."
             )
         object.__setattr__(self, "S", moving)
+        if hessian.shape != (m, m) or not np.allclose(hessian, hessian.T, rtol=0.0, atol=1e-10 * np.abs(hessian).max()):
+            raise ValueError("QuadraticProgram(P=...) must be symmetric positive definite.")
         try:
             object.__setattr__(self, "_root", np.linalg.inv(np.linalg.cholesky(hessian)))
         except np.linalg.LinAlgError as error:
@@ -84,6 +86,11 @@ class QuadraticProgram:
         return self._solve(x)[0]
 
     @property
+    def searched(self) -> bool:
+        """Yes."""
+        return True
+
+    @property
     def curvature(self) -> float:
         """Zero: every piece is affine."""
         return 0.0
@@ -93,10 +100,11 @@ class QuadraticProgram:
         if radius > 0:
             return searched(self, x, radius, tolerance)
         response, multipliers = self._solve(x)
-        slack = self.h + self.S @ x - self.G @ response
-        room = tolerance * (1.0 + float(np.abs(self.h).max()))
-        active = np.flatnonzero((slack <= room) | (multipliers > 0))
-        undecided = active[multipliers[active] <= room]
+        length = np.linalg.norm(self.G, axis=1)
+        slack = self.h + self.S @ x - self.G @ response  # in units of distance: slack / length
+        forces = multipliers * length
+        active = np.flatnonzero((length > 0) & ((slack <= tolerance * length) | (multipliers > 0)))
+        undecided = active[forces[active] <= tolerance * max(1.0, float(forces.max()))]
         sure = np.setdiff1d(active, undecided)
         labels = set()
         for chosen in subsets(undecided):
@@ -136,16 +144,27 @@ class QuadraticProgram:
 
         shift = self._root @ (self.q + self.Q @ x)
         normals = self.G @ self._root.T
-        bound = self.h + self.S @ x + normals @ shift
-        scale = max(1.0, float(np.abs(bound).max()))
-        system = -np.vstack([normals.T, bound / scale])
+        length = np.linalg.norm(normals, axis=1)
+        bound = self.h + self.S @ x
+        if (bound[length == 0] < 0).any():
+            raise ValueError(
+                f"QuadraticProgram has no feasible response at x = {x}: a row of zeros contradicts itself."
+            )
+        kept = np.flatnonzero(length > 0)
+        rows = normals[kept] / length[kept, None]
+        distance = bound[kept] / length[kept] + rows @ shift
+        scale = max(1.0, float(np.abs(distance).max(initial=0.0)))
+        system = -np.vstack([rows.T, distance / scale])
         target = np.append(np.zeros(len(self.P)), 1.0)
-        weights, _ = nnls(system, target, maxiter=30 * max(10, len(bound)))
+        weights, _ = nnls(system, target, maxiter=30 * max(10, len(kept)))
         residual = system @ weights - target
-        if residual[-1] > -1e-14:  # it is −‖residual‖²
+        if residual[-1] > -1e-13:  # it is −‖residual‖²
             raise ValueError(f"QuadraticProgram has no feasible response at x = {x}: G y ≤ h + S x contradicts itself.")
         shortest = -residual[:-1] / residual[-1] * scale
-        multipliers = np.asarray(-weights / residual[-1] * scale)
+        if (rows @ shortest - distance).max(initial=0.0) > 1e-7 * scale:
+            raise ValueError(f"QuadraticProgram could not be solved accurately at x = {x}; rescale its constraints.")
+        multipliers = np.zeros(len(self.h))
+        multipliers[kept] = -weights / residual[-1] * scale / length[kept]
         return np.asarray(self._root.T @ (shortest - shift)), multipliers
 
     def _sensitivities(self, tight: NDArray[np.int64]) -> tuple[Points, Points]:

@@ -62,8 +62,8 @@ class Hull:
 class SetVariation:
     """ω(x, δ) of Definition 1, in the spectral norm, or what could be said about it.
 
-    kind: "exact"; "upper bound", which is as good in every bound of the paper; or "search", the largest value found,
-        where the pieces in the ball could not all be listed.
+    kind: "exact"; "upper bound", which is as good in every bound of the paper; or "search": the largest value over the
+        pieces that were found, at the Frobenius-nearest matrix where J^c y(x) is a hull.
     """
 
     value: float
@@ -79,7 +79,7 @@ class Smoothed:
     delta: float
     value: Point  # (m,)
     jacobian: Points  # (m, n)
-    error: float  # standard error of the entries of the Jacobian; 0 for closed forms
+    error: float  # of the entries of the Jacobian; 0 for closed forms
 
 
 @runtime_checkable
@@ -93,6 +93,11 @@ class KnownStructure(Protocol):
     @property
     def curvature(self) -> float:
         """max_i L_i: how fast the Jacobian changes within a piece; 0 for a piecewise affine response."""
+        ...
+
+    @property
+    def searched(self) -> bool:
+        """Whether the pieces within a ball can only be searched for, with many solves."""
         ...
 
     def pieces(self, x: Point, radius: float = 0.0, tolerance: float = 1e-9) -> Pieces:
@@ -156,9 +161,10 @@ def meets_ball(normals: Points, distances: Point, radius: float) -> bool:
 
 
 def attainable(rows: Points) -> bool:
-    """Whether some direction v has rows @ v > 0; a row of zeros never is."""
-    length = np.linalg.norm(rows, axis=1, keepdims=True)
-    return bool((length > 1e-12).all()) and meets_ball(rows / length, np.zeros(len(rows)), 1.0)
+    """Whether some direction v has rows @ v > 0, but for rows of zeros: they tell no piece from another."""
+    length = np.linalg.norm(rows, axis=1)
+    telling = length > 1e-12
+    return meets_ball(rows[telling] / length[telling, None], np.zeros(int(telling.sum())), 1.0)
 
 
 def cells(normals: Points, distances: Point, radius: float) -> list[tuple[int, ...]]:
@@ -255,14 +261,14 @@ def marginal_cdf(s: Point, dimension: int) -> Point:
 
 def marginal_mean_below(s: Point, dimension: int) -> Point:
     """Return E[ξ₁; ξ₁ ≤ s] for ξ ~ Unif(Bₙ)."""
-    from scipy.special import beta
+    from scipy.special import betaln
 
     half = (dimension + 1) / 2
-    scale = 2**dimension * beta(half, half)  # ∫ (1 − s²)^((n−1)/2) ds
+    scale = np.exp(dimension * np.log(2.0) + betaln(half, half))  # ∫ (1 − s²)^((n−1)/2) ds
     return np.asarray(-((1 - np.clip(s, -1.0, 1.0) ** 2) ** half) / (2 * half * scale))
 
 
-def marginal_rule(dimension: int, order: int = 60) -> tuple[Point, Point]:
+def marginal_rule(dimension: int, order: int) -> tuple[Point, Point]:
     """Return nodes and weights that integrate smooth functions of ξ₁ for ξ ~ Unif(Bₙ): Gauss–Jacobi."""
     from scipy.special import roots_jacobi
 

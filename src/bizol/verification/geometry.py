@@ -9,6 +9,7 @@ from bizol.arrays import Point, Points
 from bizol.clarke import approximate_hypergradient, clarke_subdifferential, set_variation, structural_bias
 from bizol.directions import Sphere
 from bizol.evaluation import Evaluator
+from bizol.followers import BoxProjection
 from bizol.followers.structure import Hull, ball_points
 from bizol.reproduction.instances import BOX, tracking_instance
 from bizol.theory import exponent
@@ -174,6 +175,8 @@ def definition_2() -> Finding:
                 claimed = case.follower.is_regular(x, delta)
                 regular += claimed
                 contradictions += claimed != (within <= active) or not seen <= within
+    crossing = BoxProjection([[1, 0], [0, 1], [1, 1]], np.zeros(3), np.full(3, -9.0), np.zeros(3))
+    around = len(crossing.pieces(np.zeros(2)).labels)
     return Finding(
         statement="Definition 2",
         checked="contradictions between is_regular, I_δ(x) ⊆ I(x) and the pieces seen at 256 points of the ball",
@@ -181,8 +184,8 @@ def definition_2() -> Finding:
         measured=contradictions,
         relation="≤",
         bound=0.0,
-        note=f"{regular} of the cases are δ-regular",
-        also=0 < regular < 66,
+        note=f"{regular} of the cases are δ-regular; three kinks through a point of the plane have {around} pieces",
+        also=0 < regular < 66 and around == 6,
     )
 
 
