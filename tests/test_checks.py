@@ -186,7 +186,8 @@ def test_the_domain_of_the_objective_is_not_left_for_responses_of_different_size
 def test_rounding_of_a_large_value_is_not_taken_for_a_mistake() -> None:
     right = quadratic(0.4)
     objective = Objective(lambda x, y: right.value(x, y) + 1e9, right.grad_x, right.grad_y)
-    saturated(objective=objective).check([0.3, 0.35, 0.2])
+    for x in np.random.default_rng(0).uniform(-1, 1, (50, 3)):
+        saturated(objective=objective).check(x)
 
 
 def test_curvature_is_not_taken_for_a_mistake() -> None:

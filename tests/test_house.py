@@ -15,12 +15,13 @@ import bizol
 SOURCE = Path(bizol.__file__).parent
 
 VOCABULARY = """
-    AnchoredModel AncillaryFunction Ball BiZOL Box BudgetSet CappedSimplex Certificate ClarkeBound ConvexHull
-    Coordinates Directions Ellipsoid EvaluationError Evaluator ExactGap FeasibleSet History Hypergradient
-    HypergradientEstimate Iterate L1Ball LpBall Method Move NuclearNormBall Objective OrthonormalBlocks Polytope
-    PowerLaw Problem Product Rademacher Scaled Sensitivity Simplex Solution Spectraplex Sphere State Status
-    Translated VZO bizol_gap certify clarke clarke_gap estimate_hypergradient followers horizon_tuned inverse_sqrt
-    iterate minimize objectives open_loop smooth_gap testing theory transfer
+    Anchor AnchoredModel AncillaryFunction Ball BiZOL Box BudgetSet CappedSimplex Certificate ClarkeBound
+    ConvexHull Coordinates Directions Ellipsoid EvaluationError Evaluator ExactGap FeasibleSet History
+    Hypergradient HypergradientEstimate Iterate L1Ball LpBall Method Move NuclearNormBall Objective
+    OrthonormalBlocks Polytope PowerLaw Problem ProblemCheck Product ProjectableSet Rademacher Scaled Sensitivity
+    Simplex Solution Spectraplex Sphere State Status Translated VZO bizol_gap certify clarke clarke_gap
+    estimate_hypergradient followers horizon_tuned inverse_sqrt iterate minimize objectives open_loop smooth_gap
+    testing theory transfer
 """.split()
 
 # A module may import from its own floor or from a lower one.

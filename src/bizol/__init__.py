@@ -20,6 +20,7 @@ from bizol.certificates import (
     smooth_gap,
     transfer,
 )
+from bizol.checks import ProblemCheck
 from bizol.directions import Coordinates, Directions, OrthonormalBlocks, Rademacher, Sphere
 from bizol.evaluation import Evaluator
 from bizol.feasible_sets import (
@@ -35,13 +36,14 @@ from bizol.feasible_sets import (
     NuclearNormBall,
     Polytope,
     Product,
+    ProjectableSet,
     Scaled,
     Simplex,
     Spectraplex,
     Translated,
 )
 from bizol.methods import VZO, BiZOL, Method, Move, PowerLaw, State, horizon_tuned, inverse_sqrt, open_loop
-from bizol.problem import EvaluationError, Objective, Problem
+from bizol.problem import Anchor, EvaluationError, Objective, Problem
 from bizol.sensitivity import Hypergradient, Sensitivity
 from bizol.solution import History, Iterate, Solution, Status
 from bizol.solve import iterate, minimize
@@ -50,6 +52,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "VZO",
+    "Anchor",
     "AnchoredModel",
     "AncillaryFunction",
     "Ball",
@@ -81,7 +84,9 @@ __all__ = [
     "Polytope",
     "PowerLaw",
     "Problem",
+    "ProblemCheck",
     "Product",
+    "ProjectableSet",
     "Rademacher",
     "Scaled",
     "Sensitivity",
