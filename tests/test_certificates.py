@@ -120,7 +120,7 @@ def test_orthonormal_blocks_are_far_sharper_than_independent_directions() -> Non
 def test_the_gap_is_the_papers_validation_gap_of_the_same_directions() -> None:
     problem, x = paper_sized("box")
     certificate = certify(problem, x, delta=DELTA, directions=40, sampler=Sphere(), seed=3)
-    drawn = Sphere().draw(bizol.randomness.generator(3, 0), 8, 5, 20).reshape(40, 20)
+    drawn = Sphere().draw(bizol.randomness.generator(3, *bizol.randomness.CERTIFICATE), 8, 5, 20).reshape(40, 20)
     y = problem.response(x)
     slopes = (problem.response(x + DELTA * drawn) - problem.response(x - DELTA * drawn)) @ problem.objective.anchor(
         x, y

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import bizol
 from bizol import VZO, BiZOL, Coordinates, OrthonormalBlocks, PowerLaw, Rademacher, Sphere
 from bizol.methods.two_point import look
-from bizol.randomness import OUTPUT, generator
+from bizol.randomness import CERTIFICATE, OUTPUT, generator
 from bizol.testing import check_method
 from tests.problems import Counting, Given, affine, quadratic, saturated
 
@@ -171,9 +171,9 @@ def test_the_stream_of_directions_is_that_of_seed_and_iteration() -> None:
     assert np.array_equal(look(medium, states[8]), drawn(7, 8, 8, 10, 200)[0])
 
 
-def test_the_draw_of_the_output_has_a_stream_of_its_own() -> None:
-    output = generator(3, *OUTPUT).random(4)
-    assert not any(np.array_equal(output, generator(3, k).random(4)) for k in range(100))
+def test_the_draw_of_the_output_and_certificates_have_streams_of_their_own() -> None:
+    streams = [generator(3, *key).random(4).tobytes() for key in (OUTPUT, CERTIFICATE, *((k,) for k in range(100)))]
+    assert len(set(streams)) == 102
 
 
 def test_a_sampler_that_cannot_be_hashed_or_draws_the_wrong_shape() -> None:

@@ -7,6 +7,7 @@ house subtracts them and multiplies them with `d_y`, in array-API operations, an
 from __future__ import annotations
 
 import sys
+from math import sqrt
 from numbers import Integral
 from typing import Any, TypeAlias
 
@@ -104,6 +105,11 @@ def to_numpy(array: Any) -> NDArray[np.float64]:
     elif hasattr(array, "get"):  # CuPy
         array = array.get()
     return np.asarray(array, dtype=np.float64)
+
+
+def norm(array: Response) -> float:
+    """Return the Euclidean norm, computed where the array is."""
+    return sqrt(float(namespace(array).sum(array * array)))
 
 
 def namespace(array: Any) -> Any:

@@ -11,7 +11,9 @@ from numbers import Integral
 
 from numpy.random import PCG64, Generator, SeedSequence
 
-OUTPUT = (0, 1)  # the key of the draw of x_R; one number longer than an iteration's key (k,)
+# Keys one number longer than an iteration's key (k,): streams that no iteration uses.
+OUTPUT = (0, 1)  # the draw of x_R
+CERTIFICATE = (0, 2)  # the directions of a certificate, fresh also under the seed of the search
 
 
 def as_seed(seed: int | None) -> int:

@@ -8,7 +8,7 @@ from typing import Literal, final
 
 import numpy as np
 
-from bizol.arrays import Point, Response, as_positive, as_size, to_numpy
+from bizol.arrays import Point, Response, as_positive, as_size, norm
 from bizol.evaluation import Evaluator
 from bizol.feasible_sets import Box
 from bizol.followers import BallProjection, BoxProjection
@@ -290,10 +290,10 @@ def exponent(sizes: Point, values: Point) -> float:
 def _ratios(problem: Problem, x: Point, y: Response, x2: Point, y2: Response) -> tuple[float, ...]:
     objective = problem.objective
     here, moved_x, moved_y = objective.anchor(x, y), objective.anchor(x2, y), objective.anchor(x, y2)
-    dx, dy = float(np.linalg.norm(x2 - x)) or 1.0, float(np.linalg.norm(to_numpy(y2 - y))) or 1.0
+    dx, dy = norm(x2 - x) or 1.0, norm(y2 - y) or 1.0
 
     def change(first: Response, second: Response, distance: float) -> float:
-        return float(np.linalg.norm(to_numpy(second - first))) / distance
+        return norm(second - first) / distance
 
     return (
         change(here.grad_x, moved_x.grad_x, dx),
@@ -301,7 +301,7 @@ def _ratios(problem: Problem, x: Point, y: Response, x2: Point, y2: Response) ->
         change(here.grad_y, moved_x.grad_y, dx),
         change(here.grad_y, moved_y.grad_y, dy),
         float(np.linalg.norm(here.grad_x)),
-        float(np.linalg.norm(to_numpy(here.grad_y))),
+        norm(here.grad_y),
         change(y, y2, dx),
     )
 

@@ -9,7 +9,7 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bizol.arrays import Point, as_size, is_real, to_numpy
+from bizol.arrays import Point, as_size, is_real, norm
 from bizol.certificates.estimate import HypergradientEstimate, estimate_hypergradient
 from bizol.clarke import is_known, set_variation, structure
 from bizol.directions import Directions
@@ -130,7 +130,7 @@ def certify(
         confidence: how often the interval must hold the true gap.
         sampler: where to look; orthonormal blocks by default, which need far fewer directions than independent ones.
         among: how many certificates this one will be chosen from.
-        seed: makes it repeatable; not the seed of the search, or the queries would not be fresh.
+        seed: makes it repeatable. The directions are fresh also under the seed of the search.
 
     Example:
         >>> import bizol
@@ -151,8 +151,8 @@ def certify(
     toward = estimate.at - vertex
     gap = float(toward @ estimate.value)
     sampling = _upper_limit(feasible_set, estimate, risk) - gap
-    slope = float(np.linalg.norm(to_numpy(estimate.anchor.grad_y)))
-    rounding = 4 * float(np.finfo(np.float64).eps) * float(np.linalg.norm(to_numpy(estimate.anchor.response)))
+    slope = norm(estimate.anchor.grad_y)
+    rounding = 4 * float(np.finfo(np.float64).eps) * norm(estimate.anchor.response)
     tolerance = float(getattr(problem.response, "tolerance", 0.0)) + rounding
     follower = feasible_set.diameter * estimate.at.size * tolerance * slope / delta
     low = max(0.0, _cross_fitted(feasible_set, estimate, risk) - follower)

@@ -13,7 +13,7 @@ from bizol.arrays import Point, Points, as_positive, as_size, as_vector, to_nump
 from bizol.directions import Coordinates, Directions, OrthonormalBlocks, Rademacher
 from bizol.evaluation import Evaluator
 from bizol.problem import Anchor, Problem
-from bizol.randomness import as_seed, generator
+from bizol.randomness import CERTIFICATE, as_seed, generator
 
 
 @final
@@ -79,7 +79,7 @@ def estimate_hypergradient(
             f"ask for more directions or a smaller block."
         )
     count = directions // size  # independent samples
-    drawn = (sampler or OrthonormalBlocks()).draw(generator(as_seed(seed), 0), count, size, point.size)
+    drawn = (sampler or OrthonormalBlocks()).draw(generator(as_seed(seed), *CERTIFICATE), count, size, point.size)
     probes = delta * drawn.reshape(-1, point.size)
     evaluator = Evaluator(problem)
     responses = evaluator.evaluate(np.concatenate([point[None], point + probes, point - probes]))
