@@ -90,9 +90,8 @@ def main() -> None:
             table.add_row(case.name, f"{case.gap:.4g}", type(sampler).__name__, *cells)
     console = Console(width=120)
     console.print(table)
-    console.print(
-        f"{certificates} certificates per cell at 95 %; lowest coverage {lowest:.1%}, * apart; {perf_counter() - start:.0f} s"
-    )
+    seconds = perf_counter() - start
+    console.print(f"{certificates} certificates per cell at 95 %; lowest but for *: {lowest:.1%}; {seconds:.0f} s")
     if lowest < 0.93:
         sys.exit(1)
 
