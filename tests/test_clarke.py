@@ -128,6 +128,9 @@ def test_capacities_closer_than_the_tolerance_keep_the_free_piece() -> None:
     assert pinched.pieces(np.zeros(1)).labels == {(-1,), (0,), (1,)}
     coarse = BoxProjection([[1.0, 0.0], [0.0, 1.0]], [0.0, 0.0], [-4e-3, -1.0], [4e-3, 1.0])
     assert coarse.pieces(np.zeros(2), 0.0, 1e-2).labels == {(-1, 0), (0, 0), (1, 0)}
+    assert pinched.is_regular(np.zeros(1), 0.5)  # both kinks are at x: nothing else is in the ball
+    assert pinched.pieces(np.zeros(1), 0.5).labels == pinched.pieces(np.zeros(1)).labels
+    assert pinched.variation(np.zeros(1), 0.5).value == 0
 
 
 def test_a_ball_that_touches_a_kink_does_not_meet_the_piece_behind_it() -> None:

@@ -332,8 +332,22 @@ def test_numbers_of_narrow_types_are_taken_for_what_they_mean() -> None:
 
 def test_a_start_outside_of_a_set_without_projection_is_refused_too() -> None:
     polytope = bizol.Polytope(lower=np.zeros(3), upper=np.ones(3))
-    with pytest.raises(ValueError, match="a Polytope of dimension 3, but does not; leave it out"):
+    with pytest.raises(ValueError, match="a Polytope of dimension 3, but does not; the set's center does"):
         BiZOL(0.1, 0.1, 2).start(saturated(feasible_set=polytope), [2, 0, 0])
+
+
+def test_a_set_whose_center_is_outside_of_it_is_named() -> None:
+    class Hollow:
+        dimension, diameter, center = 3, 2.0, np.full(3, 9.0)
+
+        def minimize_linear(self, cost: Any) -> Any:
+            return np.zeros(3)
+
+        def contains(self, point: Any, tolerance: float = 1e-9) -> bool:
+            return bool(np.abs(point).max() <= 1)
+
+    with pytest.raises(ValueError, match=r"feasible_set.center must lie in the feasible set, a Hollow of dimension 3"):
+        BiZOL(0.1, 0.1, 2).start(saturated(feasible_set=Hollow()))
 
 
 def test_integers_and_tensors_can_be_told() -> None:

@@ -8,8 +8,9 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bizol.arrays import Point, Response, as_positive, as_vector, is_real, namespace, owned, to_numpy
+from bizol.arrays import Point, Response, as_positive, is_real, namespace, owned, to_numpy
 from bizol.evaluation import Evaluator
+from bizol.feasible_sets.protocol import as_member
 from bizol.problem import Anchor, Problem
 from bizol.randomness import generator
 
@@ -51,9 +52,7 @@ def check_problem(
     feasible_set = problem.feasible_set
     if not is_real(noise) or not 0 <= noise < np.inf:
         raise ValueError(f"check(noise=...) must be finite and not negative, got {noise!r}.")
-    here = as_vector(feasible_set.center if x is None else x, "check(x=...)", size=feasible_set.dimension, finite=True)
-    if not feasible_set.contains(here):
-        raise ValueError("check(x=...) must lie in the feasible set; leave it out to look at the center.")
+    here = as_member(feasible_set.center if x is None else x, feasible_set, "check(x=...)")
     rng = generator(seed)
     there = feasible_set.minimize_linear(rng.standard_normal(here.size))
     evaluator = Evaluator(problem, first=problem.objective.anchor)

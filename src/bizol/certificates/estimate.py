@@ -9,9 +9,10 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bizol.arrays import Point, Points, as_positive, as_size, as_vector, to_numpy
+from bizol.arrays import Point, Points, as_positive, as_size, to_numpy
 from bizol.directions import Coordinates, Directions, OrthonormalBlocks, Rademacher
 from bizol.evaluation import Evaluator
+from bizol.feasible_sets.protocol import as_member
 from bizol.problem import Anchor, Problem
 from bizol.randomness import CERTIFICATE, as_seed, generator
 
@@ -62,7 +63,7 @@ def estimate_hypergradient(
         seed: makes it repeatable.
 
     """
-    point = feasible_point(problem, x)
+    point = as_member(x, problem.feasible_set, "x")
     as_size(directions, "directions")
     reach = float(getattr(problem.response, "reach", np.inf))
     if as_positive(delta, "delta") > reach:
@@ -88,11 +89,3 @@ def estimate_hypergradient(
     slopes = to_numpy(differences @ anchor.grad_y).reshape(count, size) / (2 * delta)
     samples = anchor.grad_x + point.size / size * np.einsum("kb,kbn->kn", slopes, drawn)
     return HypergradientEstimate(at=point, delta=delta, anchor=anchor, samples=samples, queries=evaluator.queries)
-
-
-def feasible_point(problem: Problem, x: ArrayLike) -> Point:
-    """Return x as a point of the feasible set, or say that it is none."""
-    point = as_vector(x, "x", size=problem.feasible_set.dimension)
-    if not problem.feasible_set.contains(point):
-        raise ValueError("x must lie in the feasible set: stationarity is defined for its points only.")
-    return point

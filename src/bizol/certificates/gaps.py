@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bizol.arrays import Point, as_positive
-from bizol.certificates.estimate import feasible_point
 from bizol.clarke import anchor_at, clarke_subdifferential, structure
 from bizol.feasible_sets import FeasibleSet
+from bizol.feasible_sets.protocol import as_member
 from bizol.followers import Hull
 from bizol.problem import Problem
 from bizol.sensitivity import Hypergradient
@@ -32,7 +32,7 @@ class ExactGap:
 
 def smooth_gap(problem: Problem, x: ArrayLike, tolerance: float = 1e-9) -> ExactGap:
     """Return the smooth Frank–Wolfe gap of Definition 3; x must not be on a kink of the response."""
-    point = feasible_point(problem, x)
+    point = as_member(x, problem.feasible_set, "x")
     hull = clarke_subdifferential(problem, point, tolerance)
     if len(hull.generators) > 1:
         raise ValueError(
@@ -44,7 +44,7 @@ def smooth_gap(problem: Problem, x: ArrayLike, tolerance: float = 1e-9) -> Exact
 
 def bizol_gap(problem: Problem, x: ArrayLike, *, delta: float) -> ExactGap:
     """Return the Bi-ZOL Frank–Wolfe gap of Definition 5, with g_δ computed from the follower's structure."""
-    point = feasible_point(problem, x)
+    point = as_member(x, problem.feasible_set, "x")
     smoothed = structure(problem).smoothed(point, as_positive(delta, "delta"))
     anchor = anchor_at(problem, point)
     gradient = Hypergradient(point, anchor.grad_x + smoothed.jacobian.T @ anchor.grad_y)
@@ -65,7 +65,7 @@ def clarke_gap(problem: Problem, x: ArrayLike, *, tolerance: float = 1e-9, accur
         accuracy: the difference, relative to the gap's scale, at which the bounds count as equal.
 
     """
-    point = feasible_point(problem, x)
+    point = as_member(x, problem.feasible_set, "x")
     hull = clarke_subdifferential(problem, point, tolerance)
     gradient, error = _best_subgradient(problem.feasible_set, hull, accuracy)
     return _exact("Clarke", problem.feasible_set, gradient, error=error)

@@ -90,9 +90,7 @@ class LinearProgram:
         if status == self._statuses.kInfeasible:
             raise ValueError("Polytope(...) is empty: no point satisfies all of its constraints.")
         if status in (self._statuses.kUnbounded, self._statuses.kUnboundedOrInfeasible):
-            raise ValueError(
-                "Polytope(...) must be bounded: it has no end in some direction; add lower or upper bounds."
-            )
+            raise ValueError(UNBOUNDED)
         if status != self._statuses.kOptimal:
             raise ValueError(
                 f"Polytope(...) is beyond the linear solver, which ended with "

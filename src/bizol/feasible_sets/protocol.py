@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from bizol.arrays import Point
+from bizol.arrays import Point, as_vector
 
 
 @runtime_checkable
@@ -52,6 +53,23 @@ class ProjectableSet(FeasibleSet, Protocol):
 def projection(feasible_set: FeasibleSet) -> Callable[[Point], Point] | None:
     """Return the projection onto the set, or None where it offers none."""
     return getattr(feasible_set, "project", None)
+
+
+def as_member(value: ArrayLike, feasible_set: FeasibleSet, name: str) -> Point:
+    """Return `value` as a point of the set, or say what is wrong with the argument `name`, and how far off it is."""
+    point = as_vector(value, name, size=feasible_set.dimension, finite=True)
+    if feasible_set.contains(point):
+        return point
+    message = f"{name} must lie in the feasible set, a {type(feasible_set).__name__} of dimension {point.size}"
+    onto = projection(feasible_set)
+    if onto is None:
+        raise ValueError(f"{message}, but does not; the set's center does.")
+    nearest = onto(point)
+    index = int(np.argmax(np.abs(point - nearest)))
+    raise ValueError(
+        f"{message}, but is {np.linalg.norm(point - nearest):.3g} away from it: the nearest point has "
+        f"{nearest[index]:g} in coordinate {index}, not {point[index]:g}. Project it, or take the set's center."
+    )
 
 
 def slack(feasible_set: FeasibleSet, tolerance: float) -> float:

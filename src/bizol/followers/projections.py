@@ -104,14 +104,14 @@ class BoxProjection:
             agents.append(near)
             sides.append(np.full(near.size, side))
             distances.append(distance[near])
-        owner, end, away = np.concatenate(agents), np.concatenate(sides), np.concatenate(distances)
-        pinched = (away == 0) & np.isin(owner, _repeated(owner[away == 0]))
-        # Capacities closer together than the tolerance: the free piece is between them.
-        return owner, end, np.where(pinched, 1e-3 * end * (radius or 1.0), away)
+        return np.concatenate(agents), np.concatenate(sides), np.concatenate(distances)
 
     def pieces(self, x: Point, radius: float = 0.0, tolerance: float = 1e-9) -> Pieces:
         """Return the labels of the pieces that meet the ball: the cells of an arrangement of hyperplanes."""
         agents, sides, distances = self.kinks(x, radius, tolerance)
+        # Capacities closer together than the tolerance: both kinks are at x, and the free piece is between them.
+        pinched = (distances == 0) & np.isin(agents, _repeated(agents[distances == 0]))
+        distances = np.where(pinched, 1e-3 * sides * (radius or 1.0), distances)
         wish = x @ self.matrix.T + self.offset
         base = np.where(wish <= self.lower, -1, np.where(wish >= self.upper, 1, 0))
         normals = self.matrix[agents] / np.linalg.norm(self.matrix[agents], axis=1, keepdims=True)

@@ -57,8 +57,8 @@ class QuadraticProgram:
     def __init__(
         self, P: ArrayLike, q: ArrayLike, Q: ArrayLike, G: ArrayLike, h: ArrayLike, S: ArrayLike | None = None
     ) -> None:
-        hessian = as_matrix(P, "QuadraticProgram(P=...)")
-        m = len(hessian)
+        m = len(np.atleast_1d(P))
+        hessian = as_matrix(P, "QuadraticProgram(P=...)", columns=m)
         object.__setattr__(self, "P", hessian)
         object.__setattr__(self, "q", as_vector(q, "QuadraticProgram(q=...)", size=m))
         object.__setattr__(self, "Q", as_matrix(Q, "QuadraticProgram(Q=...)"))
@@ -72,9 +72,9 @@ class QuadraticProgram:
                 f"got {len(self.Q)} and {len(moving)}."
             )
         object.__setattr__(self, "S", moving)
-        if hessian.shape != (m, m) or not np.allclose(hessian, hessian.T, rtol=0.0, atol=1e-10 * np.abs(hessian).max()):
-            raise ValueError("QuadraticProgram(P=...) must be symmetric positive definite.")
         try:
+            if not np.allclose(hessian, hessian.T, rtol=0.0, atol=1e-10 * np.abs(hessian).max()):
+                raise np.linalg.LinAlgError("not symmetric")
             object.__setattr__(self, "_root", np.linalg.inv(np.linalg.cholesky(hessian)))
         except np.linalg.LinAlgError as error:
             raise ValueError("QuadraticProgram(P=...) must be symmetric positive definite.") from error

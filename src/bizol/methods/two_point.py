@@ -18,13 +18,12 @@ from bizol.arrays import (
     Response,
     Responses,
     as_response,
-    as_vector,
     infinite_rows,
     is_real,
     stack,
 )
 from bizol.directions import Directions
-from bizol.feasible_sets.protocol import projection
+from bizol.feasible_sets.protocol import as_member
 from bizol.methods.protocol import Move
 from bizol.methods.schedules import Schedule
 from bizol.problem import EvaluationError, Problem
@@ -89,8 +88,8 @@ def start_at(method: Parameters, problem: Problem, x0: ArrayLike | None, seed: i
     """Return the first state, at x0 or at the center of the feasible set; look at all parameters once."""
     if not isinstance(problem, Problem):
         raise ValueError(f"problem must be a bizol.Problem, got {problem!r}.")
-    x = np.array(problem.feasible_set.center, dtype=np.float64) if x0 is None else _feasible(problem, x0)
-    x.setflags(write=False)
+    given, name = (problem.feasible_set.center, "feasible_set.center") if x0 is None else (x0, "x0")
+    x = as_member(given, problem.feasible_set, name)
     state = State(problem=problem, seed=as_seed(seed), iteration=0, x=x)
     delta, _, _ = (parameter(method, name, 0) for name in ("delta", "step", "batch"))
     if delta <= 64 * float(np.spacing(np.abs(x).max())):
@@ -229,23 +228,6 @@ def _drawn(directions: Directions, seed: int, first: int, together: int, count: 
 
 
 _remembered: Callable[..., Batches] = lru_cache(maxsize=4)(_drawn)
-
-
-def _feasible(problem: Problem, x0: ArrayLike) -> Point:
-    feasible_set = problem.feasible_set
-    x = as_vector(x0, "x0", size=feasible_set.dimension, finite=True).copy()
-    if feasible_set.contains(x):
-        return x
-    message = f"x0 must lie in the feasible set, a {type(feasible_set).__name__} of dimension {feasible_set.dimension}"
-    onto = projection(feasible_set)
-    if onto is None:
-        raise ValueError(f"{message}, but does not; leave it out to start at the center.")
-    nearest = onto(x)
-    index = int(np.argmax(np.abs(x - nearest)))
-    raise ValueError(
-        f"{message}, but is {np.linalg.norm(x - nearest):.3g} away from it: the nearest point has {nearest[index]:g} "
-        f"in coordinate {index}, not {x[index]:g}. Project it, or leave it out to start at the center."
-    )
 
 
 def _check(method: Parameters, name: str, value: float) -> None:
