@@ -15,8 +15,7 @@ from typer.testing import CliRunner
 import bizol
 from bizol import cli, verification
 from bizol.cli import app
-
-QUICK = ["demo", "--batch", "5", "--seeds", "2", "--budget", "300"]
+from bizol.reproduction import record
 
 
 def run(*arguments: str) -> tuple[int, str]:
@@ -39,54 +38,54 @@ def test_the_installed_command_works() -> None:
 def test_help_names_the_commands() -> None:
     code, output = run("--help")
     assert code == 0
-    assert "demo" in output
+    assert "reproduce" in output
     assert "when someone else answers" in output
 
 
-@pytest.mark.parametrize("response", ["box", "ball"])
-def test_the_demo_prints_both_methods_beside_the_paper(response: str) -> None:
-    code, output = run(*QUICK, "--response", response)
+def test_reproduce_prints_tables_beside_the_paper_and_says_where_the_page_is(tmp_path: Path) -> None:
+    code, output = run("reproduce", "table-1", "--quick", "--jobs", "2", "--out", str(tmp_path / "new"))
     assert code == 0
-    assert f"{response} response" in output
-    assert "Bi-ZOL" in output
-    assert "VZO" in output
-    assert ("14.17" if response == "box" else "5.77") in output  # the paper's value for B = 5
+    assert "14.17 ± 0.60" in output  # the paper's value for B = 5
     assert "constants of the instance are ours" in output
+    assert "14 of 14 hold" in output
+    assert "index.html; open it in a browser" in output
+    assert (tmp_path / "new" / "index.html").is_file()
 
 
-def test_a_batch_size_the_paper_does_not_have_has_no_paper_column() -> None:
-    code, output = run("demo", "--batch", "3", "--seeds", "1", "--budget", "100")
-    assert code == 0
-    assert "14.17" not in output
+def test_reproduce_checks_against_the_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    quick = ["reproduce", "table-3", "--quick", "--out", str(tmp_path), "--check"]
+    code, output = run(*quick)
+    assert (code, "Agrees with the record" in output) == (0, True)
+    changed = json.loads(record.COMMITTED.read_text())
+    for each in changed:
+        each["table-3"]["40"]["VZO"][0] += 0.01
+    (tmp_path / "other.json").write_text(json.dumps(changed))
+    monkeypatch.setattr(record, "COMMITTED", tmp_path / "other.json")
+    code, output = run(*quick)
+    assert code == 1
+    assert "Differs from the record, 1 of its numbers" in output
+    assert "table-3, 40, VZO[0]" in output
 
 
-@pytest.mark.parametrize("suffix", ["svg", "png"])
-def test_the_demo_draws(suffix: str, tmp_path: Path) -> None:
-    code, output = run(*QUICK, "--plot", str(tmp_path / f"runs.{suffix}"))
-    assert code == 0
-    assert "drawn into" in output
-    assert (tmp_path / f"runs.{suffix}").stat().st_size > 5000
-
-
-def test_a_drawing_is_the_same_file_every_time(tmp_path: Path) -> None:
-    for name in ("one.svg", "two.svg"):
-        run(*QUICK, "--plot", str(tmp_path / name))
-    assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "two.svg").read_bytes()
-
-
-def test_bad_options_are_refused_before_any_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    code, output = run("demo", "--budget", "20")
-    assert code == 2
-    assert "101 queries" in output
-    code, output = run("demo", "--response", "torus")
-    assert code == 2
-    code, output = run("demo", "--plot", str(tmp_path / "missing" / "a.svg"))
-    assert code == 2
-    assert "does not exist" in output
+def test_reproduce_refuses_what_makes_no_sense_before_any_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = ["--out", str(tmp_path / "out")]
+    (tmp_path / "file").touch()
+    for arguments, said in (
+        (["figure-7", *out], "Unknown experiment 'figure-7'. Known are: all, table-1"),
+        (["--quick", "--seeds", "3", *out], "leave one of the two out"),
+        (["--seeds", "3", "--check", *out], "no record of 3 runs"),
+        (["--seeds", "1", *out], "greater than or equal to 2"),
+        (["--jobs", "0", *out], "greater than or equal to 1"),
+        (["--out", str(tmp_path / "file" / "below")], "cannot be written"),
+    ):
+        code, output = run("reproduce", *arguments)
+        assert code == 2
+        assert said in output.replace("- ", "-")
     monkeypatch.setattr(cli, "find_spec", lambda name: None)
-    code, output = run("demo", "--plot", str(tmp_path / "a.svg"))
+    code, output = run("reproduce", "figure-1", *out)
     assert code == 2
     assert "bizol[plots]" in output
+    assert not (tmp_path / "out" / "cache").exists()
 
 
 def test_verify_prints_a_row_per_statement() -> None:

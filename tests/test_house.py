@@ -33,6 +33,7 @@ FLOORS = [
     {"methods", "evaluation"},
     {"checks", "solution", "progress", "clarke"},
     {"solve", "testing", "anchored_model", "certificates", "theory"},
+    {"report"},
     {"reproduction"},
     {"verification"},
     {"cli"},

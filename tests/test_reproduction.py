@@ -1,55 +1,613 @@
-"""The instances are the documented ones, and the demonstration shows what the paper claims."""
+"""The runs are the library's, the measures are the definitions', the claims can fail, and nothing is lost."""
 
 from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import fields, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from bizol import VZO, BiZOL
-from bizol.reproduction.demo import PAPER, Comparison, Curve, compare, trace
-from bizol.reproduction.instances import BALL, BOX, Constants, tracking_instance
+from bizol import VZO, BiZOL, Sphere, clarke_gap, iterate
+from bizol.evaluation import Evaluator
+from bizol.followers import BoxProjection
+from bizol.reproduction import experiments, figures, paper
+from bizol.reproduction.claims import STATEMENTS, TARGETS, verdicts
+from bizol.reproduction.experiments import (
+    FULL,
+    QUICK,
+    Cell,
+    Measured,
+    MethodName,
+    Setting,
+    Store,
+    measure,
+    measure_all,
+    workers,
+)
+from bizol.reproduction.instances import BALL, BOX, GRID, Constants, TrackingInstance, tracking_instance
+from bizol.reproduction.lockstep import queries_per_iteration, run_together
+from bizol.reproduction.measures import (
+    Crossings,
+    clarke_gaps,
+    estimator_noise,
+    hyperobjective,
+    saturation,
+    validation_gaps,
+)
+from bizol.reproduction.record import commit, committed, drift
+from bizol.reproduction.reproduce import EXHIBITS, Reproduction, known, read, reproduce, writable
+from bizol.reproduction.results import Results, so_far
+from tests.browser import Browser
+
+SMALL = Setting(seeds=2, budget=1_000)
+EVERY = ("box", "ball", "grid")
+both = pytest.mark.parametrize("constants", [BOX, BALL], ids=["box", "ball"])
 
 
-@pytest.mark.parametrize("constants", [BOX, BALL], ids=["box", "ball"])
-def test_an_instance_is_the_same_every_time_and_has_the_paper_sizes(constants: Constants) -> None:
-    first, second = tracking_instance(constants), tracking_instance(constants)
-    assert np.array_equal(first.follower.matrix, second.follower.matrix)
-    assert first.problem.feasible_set.dimension == 20
-    assert first.follower(first.start).shape == (200,)
-    assert first.problem.feasible_set.contains(first.start)
+@pytest.fixture(scope="module")
+def quick(tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
+    """All of Section V with two runs each."""
+    return reproduce(out=tmp_path_factory.mktemp("quick"), setting=QUICK, jobs=2)
 
 
-def test_capacities_bind_at_the_start_so_the_response_has_kinks() -> None:
-    box, ball = tracking_instance(BOX), tracking_instance(BALL)
-    saturated = np.abs(box.follower(box.start)) == box.follower.upper  # type: ignore[union-attr]
-    assert 0.1 < saturated.mean() < 0.9
-    assert np.linalg.norm(ball.follower(ball.start)) == pytest.approx(4.8834)
+@pytest.fixture(scope="module")
+def results(quick: Reproduction) -> Results:
+    cells = {experiment: QUICK.cells(experiment) for experiment in EVERY}  # type: ignore[arg-type]
+    return read(QUICK, cells, Store(quick.page.parent / "cache"))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("response", ["box", "ball"])
-def test_bizol_is_ahead_of_vzo_in_every_paired_run(response: str) -> None:
-    """The paper's comparison at B = 10 with a quarter of the budget; runs differ by 10 standard deviations or more."""
-    (comparison,) = compare(response, batches=[10], seeds=3, budget=2500)
-    assert isinstance(comparison, Comparison)
-    for ours, theirs in zip(comparison.bizol, comparison.vzo, strict=True):
-        assert ours.final < theirs.final
-    assert comparison.improvement > 0.2
+@pytest.fixture(scope="module")
+def browser() -> Browser:
+    return Browser.found()
 
 
-def test_the_numbers_of_the_paper_agree_with_its_own_improvements() -> None:
-    """Tables I and II print the relative improvements too: means of ratios, so they agree to half a percent point."""
-    printed = {"box": {1: 33.48, 5: 31.10, 10: 27.93, 50: 10.49}, "ball": {1: 59.72, 5: 65.77, 10: 63.23, 50: 40.97}}
-    for response, rows in PAPER.items():
-        for batch, (ours, theirs) in rows.items():
-            assert 100 * (theirs - ours) / theirs == pytest.approx(printed[response][batch], abs=1.0)
+def small(constants: Constants = BOX, method: MethodName = "Bi-ZOL") -> Cell:
+    return Cell(constants=constants, n=5, m=8, method=method, batch=3, seeds=2, budget=200, closely=True, validation=20)
 
 
-def test_the_final_value_is_the_mean_of_the_last_ten() -> None:
-    curve = Curve(queries=np.arange(30), values=np.arange(30.0))
-    assert curve.final == np.mean(range(20, 30))
+def decisions(instance: TrackingInstance, count: int = 4, runs: int = 2) -> Any:
+    n = instance.problem.feasible_set.dimension
+    return np.random.default_rng(5).uniform(-1, 1, (count, runs, n))
 
 
-def test_a_trace_counts_queries_as_the_paper_does() -> None:
-    instance = tracking_instance(BOX)
-    assert trace(instance, BiZOL(0.08, 0.1, 10), budget=100, seed=0).queries.tolist() == [0, 21, 42, 63, 84]
-    assert trace(instance, VZO(0.08, 0.1, 10), budget=100, seed=0).queries.tolist() == [0, 20, 40, 60, 80, 100]
+def rows_of(made: Reproduction, table: str) -> list[dict[str, str]]:
+    return list(csv.DictReader((made.page.parent / "tables" / f"{table}.csv").read_text().splitlines()))
+
+
+class TestInstances:
+    @pytest.mark.parametrize("constants", [BOX, BALL, GRID], ids=["box", "ball", "grid"])
+    def test_an_instance_is_the_same_every_time_and_has_the_paper_sizes(self, constants: Constants) -> None:
+        first, second = tracking_instance(constants), tracking_instance(constants)
+        assert np.array_equal(first.follower.matrix, second.follower.matrix)
+        assert first.problem.feasible_set.dimension == 20
+        assert first.follower(first.start).shape == (200,)
+        assert first.problem.feasible_set.contains(first.start)
+
+    def test_capacities_bind_at_the_start(self) -> None:
+        box, ball = tracking_instance(BOX), tracking_instance(BALL)
+        assert 0.1 < (box.follower.active(box.follower(box.start)) != 0).mean() < 0.9
+        assert np.linalg.norm(ball.follower(ball.start)) == pytest.approx(BALL.radius)
+
+
+class TestLockstep:
+    @both
+    @pytest.mark.parametrize("method", [BiZOL(0.08, 0.1, 3), VZO(0.08, 0.1, 3)], ids=["Bi-ZOL", "VZO"])
+    def test_runs_in_lockstep_are_the_runs_of_the_library(self, constants: Constants, method: Any) -> None:
+        """More than 32 iterations, so that a second block of directions is drawn too."""
+        instance, seeds = tracking_instance(constants), (0, 7)
+        together = run_together(
+            instance.problem, method, instance.start, seeds=seeds, budget=50 * queries_per_iteration(method)
+        )
+        for run, seed in enumerate(seeds):
+            alone = [state.x for state in islice(iterate(instance.problem, method, instance.start, seed=seed), 51)]
+            assert together[:, run] == pytest.approx(np.array(alone), abs=1e-11)
+
+    def test_queries_are_counted_as_the_paper_does(self) -> None:
+        instance = tracking_instance(BOX)
+        for method, iterations in ((BiZOL(0.08, 0.1, 10), 4), (VZO(0.08, 0.1, 10), 5)):
+            runs = run_together(instance.problem, method, instance.start, seeds=range(3), budget=100)
+            assert runs.shape == (iterations + 1, 3, 20)
+
+    def test_the_watch_sees_every_pair(self) -> None:
+        instance, seen = tracking_instance(BOX, n=5, m=8), []
+        for method in (BiZOL(0.08, 0.1, 3), VZO(0.08, 0.1, 3)):
+            run_together(
+                instance.problem,
+                method,
+                instance.start,
+                seeds=range(2),
+                budget=70,
+                watch=lambda plus, minus: seen.append((plus.shape, minus.shape)),
+            )
+        assert seen == [((3, 2, 8), (3, 2, 8))] * (10 + 11)
+
+
+class TestMeasures:
+    @both
+    def test_the_hyperobjective_is_the_objective_at_the_response(self, constants: Constants) -> None:
+        instance = tracking_instance(constants, n=5, m=8)
+        where = decisions(instance)
+        found = hyperobjective(instance, where)
+        for index in np.ndindex(found.shape):
+            x = where[index]
+            assert found[index] == pytest.approx(instance.objective.value(x, instance.follower(x)))
+
+    @both
+    def test_the_validation_gap_is_the_papers_formula_asked_of_the_follower(self, constants: Constants) -> None:
+        instance, delta = tracking_instance(constants, n=5, m=30), 0.3
+        where = decisions(instance, count=20)
+        directions = Sphere().draw(np.random.default_rng(1), 2, 40, 5)
+        found = validation_gaps(instance, where, directions, delta)
+        evaluator = Evaluator(instance.problem)
+        for index in np.ndindex(found.shape):
+            x, w = where[index], directions[index[1]]
+            anchor = instance.problem.objective.anchor(x, evaluator.evaluate(x[None])[0])
+            apart = evaluator.evaluate(x + delta * w) - evaluator.evaluate(x - delta * w)
+            gradient = anchor.grad_x + 5 / (2 * delta * 40) * (apart @ anchor.grad_y) @ w
+            gap = gradient @ x + np.abs(gradient).sum()
+            assert found[index] == pytest.approx(gap, rel=1e-9)
+
+    def test_clarke_gaps_are_those_of_the_library_also_on_kinks(self) -> None:
+        instance = tracking_instance(BOX, n=5, m=8)
+        follower, where = instance.follower, decisions(instance, count=6)
+        assert isinstance(follower, BoxProjection)
+        row = follower.matrix[2]
+        x = where[3, 1]
+        where[3, 1] = x + row * (follower.upper[2] - follower.offset[2] - row @ x) / (row @ row)
+        where = np.clip(where, -1, 1)
+        found = clarke_gaps(instance, where)
+        expected = [[clarke_gap(instance.problem, point).gap for point in points] for points in where]
+        assert found == pytest.approx(np.array(expected), abs=1e-9)
+
+    def test_on_a_kink_the_clarke_gap_is_smaller_than_that_of_the_gradient_next_to_it(self) -> None:
+        """So that the fallback is seen to be taken: |u| has gap 0 at 0, and gradients of size one beside it."""
+        base = tracking_instance(BOX, n=1, m=1)
+        follower = BoxProjection([[1.0]], [0.0], [-2.0], [0.0])
+        objective = replace(
+            base.objective,
+            effort=1.0,
+            tracking=0.0,
+            payment=1e-9,
+            x_ref=np.array([-0.5]),
+            y_ref=np.zeros(1),
+            output=np.array([[1.0]]),
+            coupling=np.array([[-1.5e9]]),
+        )
+        problem = replace(base.problem, objective=objective.objective(), response=follower)
+        instance = replace(base, objective=objective, follower=follower, problem=problem)
+        beside, on = clarke_gaps(instance, np.array([[[-1e-3]], [[0.0]]]))[:, 0]
+        assert on == pytest.approx(clarke_gap(problem, np.zeros(1)).gap, abs=1e-9)
+        assert on < beside
+
+    def test_clarke_gaps_are_for_the_box_alone(self) -> None:
+        instance = tracking_instance(BALL, n=5, m=8)
+        with pytest.raises(ValueError, match="box response"):
+            clarke_gaps(instance, decisions(instance))
+
+    def test_saturation_counts_capacities_that_bind(self) -> None:
+        instance = tracking_instance(BOX, n=5, m=8)
+        where = decisions(instance)
+        wish = where @ instance.follower.matrix.T + instance.follower.offset
+        outside = (wish >= instance.follower.upper) | (wish <= instance.follower.lower)  # type: ignore[union-attr]
+        assert saturation(instance, where) == pytest.approx(outside.mean(axis=-1))
+
+    def test_crossings_are_pairs_with_different_active_sets(self) -> None:
+        follower = BoxProjection(np.eye(2), [0, 0], [-1, -1], [1, 1])
+        crossings = Crossings(follower)
+        inside, upper, lower = [0.0, 0.0], [1.0, 0.0], [-1.0, -1.0]
+        crossings(np.array([[inside], [inside]]), np.array([[inside], [upper]]))
+        crossings(np.array([[upper], [upper]]), np.array([[upper], [lower]]))
+        assert crossings.frequency == 0.5
+        assert crossings.switches == (0 + 1 + 0 + 2) / 4
+
+    def test_noise_is_the_variance_of_single_estimates(self) -> None:
+        instance, delta = tracking_instance(BOX, n=5, m=8), 0.3
+        x = decisions(instance)[:, 0]
+        directions = Sphere().draw(np.random.default_rng(2), 1, 50, 5)[0]
+        found = estimator_noise(instance, x, directions, delta)
+        objective, follower = instance.objective, instance.follower
+        for row, point in enumerate(x):
+            pull = objective.grad_y(point, follower(point))
+            plus, minus = point + delta * directions, point - delta * directions
+            slopes = (follower(plus) - follower(minus)) @ pull
+            changes = objective.value(plus, follower(plus)) - objective.value(minus, follower(minus))
+            for column, scores in enumerate((slopes, changes)):
+                samples = 5 / (2 * delta) * scores[:, None] * directions
+                assert found[row, column] == pytest.approx(np.trace(np.cov(samples.T)))
+
+
+class TestCells:
+    @both
+    def test_a_cell_comes_back_from_the_store_as_it_was(self, constants: Constants, tmp_path: Path) -> None:
+        store, cell = Store(tmp_path / "new"), small(constants)
+        assert store.load(cell) is None
+        measured = measure(cell)
+        store.save(cell, measured)
+        kept = store.load(cell)
+        assert kept is not None
+        for field in fields(Measured):
+            assert np.array_equal(getattr(kept, field.name), getattr(measured, field.name)), field.name
+        assert not list(tmp_path.rglob("*.part"))
+
+    def test_a_damaged_file_is_measured_again(self, tmp_path: Path) -> None:
+        store, cell = Store(tmp_path), small()
+        store.save(cell, measure(cell))
+        (path,) = tmp_path.iterdir()
+        whole = path.read_bytes()
+        for damaged in (whole[:100], b"", whole[:-30] + bytes(30)):
+            path.write_bytes(damaged)
+            assert store.load(cell) is None
+
+    def test_the_key_changes_with_everything_that_determines_the_numbers(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        cell = small()
+        other = [
+            replace(cell, **change)
+            for change in (
+                {"batch": 4},
+                {"seeds": 3},
+                {"budget": 201},
+                {"method": "VZO"},
+                {"delta": 0.1},
+                {"constants": replace(BOX, effort=1.0)},
+            )
+        ]
+        assert len({each.key for each in [cell, *other]}) == 1 + len(other)
+        assert cell.key == small().key
+        before = cell.key
+        monkeypatch.setattr(experiments, "_code", lambda: "changed")
+        assert cell.key != before
+
+    def test_what_only_draws_does_not_change_the_key(self) -> None:
+        """Numbers rest on the code that runs and measures: on this list, and on every room not named apart."""
+        folder = Path(experiments.__file__).parent
+        draws = {path.name for path in folder.glob("*.py")} - set(experiments.NUMBERS)
+        assert draws == {
+            "__init__.py",
+            "claims.py",
+            "figures.py",
+            "record.py",
+            "reproduce.py",
+            "results.py",
+            "tables.py",
+        }
+        for path in (folder / name for name in experiments.NUMBERS):
+            imported = {line.split()[1] for line in path.read_text().splitlines() if line.startswith("from bizol.")}
+            assert not {name for name in imported if name.split(".")[1] in ("verification", "cli", "testing")}
+
+    def test_numbers_are_the_same_bits_whatever_the_number_of_jobs(self, tmp_path: Path) -> None:
+        cells = [
+            replace(small(), n=20, m=200, batch=10, method=method, constants=constants, budget=2_000)
+            for method in ("Bi-ZOL", "VZO")
+            for constants in (BOX, BALL)
+        ]
+        for jobs in (1, 3):
+            with workers(jobs) as pool:
+                assert set(measure_all(cells, Store(tmp_path / str(jobs)), pool)) == set(cells)
+        for cell in cells:
+            one, three = Store(tmp_path / "1").load(cell), Store(tmp_path / "3").load(cell)
+            assert one is not None
+            for field in fields(Measured):
+                assert getattr(one, field.name).tobytes() == getattr(three, field.name).tobytes(), field.name
+
+    def test_what_is_kept_is_not_measured_again(self, tmp_path: Path) -> None:
+        store = Store(tmp_path)
+        store.save(small(), measure(small()))
+        with workers(1) as pool:
+            assert list(measure_all([small()], store, pool)) == [small()]
+            assert not pool._processes  # type: ignore[attr-defined]  # nobody was called to work
+
+    def test_a_failure_in_a_worker_is_heard(self, tmp_path: Path) -> None:
+        with pytest.raises(ValueError, match="must be"), workers(1) as pool:
+            list(measure_all([replace(small(), step=2.0)], Store(tmp_path), pool))
+
+    def test_the_environment_is_left_as_it_was(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("OMP_NUM_THREADS", "7")
+        monkeypatch.delenv("MKL_NUM_THREADS", raising=False)
+        with workers(1):
+            assert os.environ["OMP_NUM_THREADS"] == os.environ["MKL_NUM_THREADS"] == "1"
+        assert os.environ["OMP_NUM_THREADS"] == "7"
+        assert "MKL_NUM_THREADS" not in os.environ
+
+
+class TestPaper:
+    def test_its_numbers_agree_with_its_own_improvements(self) -> None:
+        """Tables I and II print the improvements too: means of ratios, so they agree to one percent point."""
+        for rows in paper.FINALS.values():
+            for ours, theirs, improvement in rows.values():
+                assert 100 * (theirs.mean - ours.mean) / theirs.mean == pytest.approx(improvement.mean, abs=1.0)
+
+    def test_its_averages_over_the_grid_agree_with_each_other(self) -> None:
+        for column, name in enumerate(("Bi-ZOL", "VZO")):
+            for table in (paper.BY_UPPER, paper.BY_LOWER):
+                assert np.mean([row[column] for row in table.values()]) == pytest.approx(paper.GRID[name][1], abs=1e-4)
+        for table in (paper.BY_UPPER, paper.BY_LOWER):
+            for ours, theirs, difference in table.values():
+                assert theirs - ours == pytest.approx(difference, abs=1.1e-4)
+
+
+class TestResults:
+    def test_the_final_value_is_the_mean_of_the_last_ten(self, results: Results) -> None:
+        cell = results.cell("box", "Bi-ZOL", 10)
+        assert cell.finals == pytest.approx(np.mean([cell.values[-k] for k in range(1, 11)], axis=0))
+
+    def test_normalized_gaps_are_zero_for_the_best_run_and_one_without_progress(self, results: Results) -> None:
+        flat = replace(results.cell("box", "VZO", 1), values=np.full((4, 2), 5.0))
+        down = replace(flat, values=np.array([[5.0, 5.0], [1.0, 3.0], [2.0, 4.0]]))
+        grid = {
+            (method, 10, n, m): cell
+            for n in paper.UPPER
+            for m in paper.LOWER
+            for method, cell in (("Bi-ZOL", down), ("VZO", flat))
+        }
+        made = Results(QUICK, {"grid": grid})  # type: ignore[dict-item]
+        assert made.normalized(20, 40)["Bi-ZOL"] == pytest.approx([0.0, 0.5])
+        assert made.normalized(20, 40)["VZO"] == pytest.approx([1.0, 1.0])
+
+    def test_the_best_so_far_never_rises(self) -> None:
+        gaps = np.random.default_rng(0).uniform(size=(50, 3))
+        best = so_far(gaps)
+        assert (np.diff(best, axis=0) <= 0).all()
+        assert (best[-1] == gaps.min(axis=0)).all()
+
+
+class TestClaims:
+    def test_every_claim_of_the_text_holds_in_the_committed_record(self) -> None:
+        kept = committed(FULL)
+        assert kept is not None
+        assert {name for name, holds in kept["claims"].items() if not holds} == set()
+        assert set(kept["claims"]) == {statement.name for statement in [*STATEMENTS, *TARGETS]}
+
+    def test_comparisons_fail_when_the_methods_change_places(self, results: Results) -> None:
+        def swapped(experiment: Any) -> dict[Any, Measured]:
+            group = results.measured[experiment]
+            return {
+                (method, *rest): replace(
+                    cell,
+                    values=group["VZO" if method == "Bi-ZOL" else "Bi-ZOL", *rest].values,  # type: ignore[index]
+                    clarke=group["VZO" if method == "Bi-ZOL" else "Bi-ZOL", *rest].clarke,  # type: ignore[index]
+                    queries=group["VZO" if method == "Bi-ZOL" else "Bi-ZOL", *rest].queries,  # type: ignore[index]
+                    noise=cell.noise[:, ::-1] if cell.noise.size else cell.noise,
+                )
+                for (method, *rest), cell in group.items()
+            }
+
+        mirrored = Results(QUICK, {experiment: swapped(experiment) for experiment in EVERY})  # type: ignore[misc]
+        failing = {claim.name for claim in verdicts(mirrored, [*STATEMENTS, *TARGETS]) if not claim.holds}
+        assert failing >= {
+            "fewer-steps",
+            "smaller-clarke-gap",
+            "lower-on-the-box",
+            "lower-on-the-ball",
+            "vzo-gains-more",
+            "difference-shrinks",
+            "less-noise",
+            "close-to-zero",
+            "vzo-far-from-zero",
+            "ahead-in-every-pair",
+            "ahead-in-every-run",
+            "table-1-means",
+            "table-2-means",
+            "table-2-improvements",
+            "grid-average-of-bizol",
+            "grid-average-of-vzo",
+            "grid-rows",
+            "larger-relative-variation",
+        }
+
+    def test_orders_fail_when_they_are_reversed(self, results: Results) -> None:
+        """Batch sizes, sizes of the grid, time and the two responses turned around."""
+        batches = dict(zip(paper.BATCHES, reversed(paper.BATCHES), strict=True))
+
+        def turned(experiment: Any) -> dict[Any, Measured]:
+            other = {"box": "ball", "ball": "box"}[experiment]
+            return {
+                (method, batch, n, m): replace(
+                    cell,
+                    values=results.measured[other][method, batches[batch], n, m].values,  # type: ignore[index]
+                    clarke=results.cell("box", method, batches[batch]).clarke[::-1] + 1,
+                    validation=np.full_like(cell.validation, batch),
+                    saturated=np.ones_like(cell.saturated),
+                )
+                for (method, batch, n, m), cell in results.measured[experiment].items()
+            }
+
+        upper, lower = (dict(zip(sizes, reversed(sizes), strict=True)) for sizes in (paper.UPPER, paper.LOWER))
+        grid = results.measured["grid"]
+        made: dict[Any, Any] = {experiment: turned(experiment) for experiment in ("box", "ball")}
+        made["grid"] = {key: grid[key[0], key[1], upper[key[2]], lower[key[3]]] for key in grid}
+        failing = {claim.name for claim in verdicts(Results(QUICK, made), [*STATEMENTS, *TARGETS]) if not claim.holds}
+        assert failing >= {
+            "capacities-bind",
+            "certificate-falls",
+            "clarke-gap-falls",
+            "clarke-follows",
+            "gaps-fall-with-batch",
+            "values-fall-with-batch",
+            "most-visible-when-queries-are-few",
+            "certificate-falls-on-the-ball",
+            "ball-gaps-fall-with-batch",
+            "larger-on-the-ball",
+            "gaps-grow-with-upper-dimension",
+            "table-2-gaps",
+        }
+
+    def test_steadiness_and_growth_are_about_these_numbers(self, results: Results) -> None:
+        wild = {
+            key: replace(cell, values=cell.values * (np.array([0.5, 1.5]) if key[0] == "Bi-ZOL" else 1.0))
+            for key, cell in results.measured["box"].items()
+        }
+        (claim,) = verdicts(Results(QUICK, {"box": wild}), [each for each in STATEMENTS if each.name == "steadier"])
+        assert not claim.holds
+        grid = dict(results.measured["grid"])
+        for n in paper.UPPER:
+            cell = grid["Bi-ZOL", 10, n, 40]
+            grid["Bi-ZOL", 10, n, 40] = replace(cell, values=cell.values[:20])  # stopped early: a larger gap
+        name = "mild-growth-with-lower-dimension"
+        (claim,) = verdicts(Results(QUICK, {"grid": grid}), [each for each in STATEMENTS if each.name == name])
+        assert not claim.holds
+
+    def test_only_what_was_measured_is_claimed(self, results: Results) -> None:
+        some = Results(QUICK, {"ball": results.measured["ball"]})
+        assert {claim.name for claim in verdicts(some, STATEMENTS)} == {
+            "lower-on-the-ball",
+            "certificate-falls-on-the-ball",
+            "ball-gaps-fall-with-batch",
+        }
+
+
+class TestRecord:
+    def test_two_runs_agree_with_the_committed_record(self, quick: Reproduction) -> None:
+        kept = committed(QUICK)
+        assert kept is not None
+        assert list(drift(quick.record, kept)) == []
+        assert set(kept) == set(quick.record)
+
+    def test_drift_is_named(self) -> None:
+        kept = {"table-1": {"1": {"Bi-ZOL": [16.0, 0.5]}}, "claims": {"lower": True}, "more": 1}
+        assert list(drift({"table-1": {"1": {"Bi-ZOL": [16.0 + 1e-9, 0.5]}}}, kept)) == []
+        assert list(drift({"table-1": {"1": {"Bi-ZOL": [16.1, 0.5]}}}, kept)) == [
+            "table-1, 1, Bi-ZOL[0]: 16.1, recorded 16"
+        ]
+        assert list(drift({"claims": {"lower": False}}, kept)) == ["claims, lower: False, recorded True"]
+        assert list(drift({"claims": {"new": True}}, kept)) == ["claims, new: not in the record"]
+        assert list(drift({"claims": [1.0]}, kept)) != []
+        assert list(drift([1.0], [1.0, 2.0])) != []
+
+    def test_records_are_committed_together(self, quick: Reproduction, tmp_path: Path) -> None:
+        commit([quick.page.with_name("record.json")], to=tmp_path / "record.json")
+        assert json.loads((tmp_path / "record.json").read_text()) == [quick.record]
+
+    def test_there_is_no_record_of_other_settings(self) -> None:
+        assert committed(SMALL) is None
+
+
+class TestReproduce:
+    def test_everything_is_there(self, quick: Reproduction) -> None:
+        out = quick.page.parent
+        for name in EXHIBITS:
+            folder, suffixes = (
+                ("figures", ("pdf", "svg", "png")) if "figure" in name else ("tables", ("txt", "md", "csv", "tex"))
+            )
+            for suffix in suffixes:
+                assert (out / folder / f"{name}.{suffix}").stat().st_size > 400
+        assert [table.name for table in quick.tables] == ["table-1", "table-2", "table-3", "table-4"]
+
+    def test_tables_hold_the_papers_numbers_and_ours(self, quick: Reproduction, results: Results) -> None:
+        row = rows_of(quick, "table-2")[0]
+        assert float(row["VZO (paper)"]) == 22.13
+        assert float(row["validation gap (paper) sd"]) == 0.10
+        finals = results.finals("ball", "VZO", 1)
+        assert float(row["VZO"]) == pytest.approx(finals.mean())
+        assert float(row["VZO sd"]) == pytest.approx(abs(finals[0] - finals[1]) / np.sqrt(2))
+        rows = rows_of(quick, "table-4")
+        assert [float(row["VZO − Bi-ZOL (paper)"]) for row in rows] == [0.4150, 0.4299, 0.4537, 0.4301]
+        assert float(rows[3]["Bi-ZOL"]) == pytest.approx(
+            np.mean([results.normalized(n, 200)["Bi-ZOL"] for n in paper.UPPER])
+        )
+
+    def test_a_second_run_only_redraws_and_gives_the_same_files(self, quick: Reproduction) -> None:
+        out = quick.page.parent
+        kept = {path: path.stat().st_mtime_ns for path in (out / "cache").iterdir()}
+        before = quick.page.read_bytes()
+        steps: list[tuple[float, float]] = []
+        reproduce(out=out, setting=QUICK, jobs=1, progress=lambda done, total: steps.append((done, total)))
+        assert {path: path.stat().st_mtime_ns for path in (out / "cache").iterdir()} == kept
+        assert quick.page.read_bytes() == before
+        assert len(steps) == 8 + 8 + 32 + 6
+        assert steps[-1][0] == pytest.approx(steps[-1][1])
+        assert [done for done, _ in steps] == sorted(done for done, _ in steps)
+
+    def test_figures_are_drawn_as_in_the_workers(self, results: Results, quick: Reproduction, tmp_path: Path) -> None:
+        for name, exhibit in EXHIBITS.items():
+            if name.startswith("figure"):
+                exhibit.make(*([results] if exhibit.shows else []), tmp_path)
+                drawn = (tmp_path / f"{name}.svg").read_bytes()
+                assert drawn == (quick.page.parent / "figures" / f"{name}.svg").read_bytes()
+
+    def test_a_part_is_a_part(self, tmp_path: Path) -> None:
+        made = reproduce(["figure-2"], out=tmp_path, setting=SMALL)
+        assert [made.tables, made.claims, made.targets] == [[], [], []]
+        assert {path.name for path in (tmp_path / "figures").iterdir()} == {
+            "figure-2.pdf",
+            "figure-2.svg",
+            "figure-2.png",
+        }
+        document = made.page.read_text()
+        assert 'id="figure-2"' in document
+        assert 'id="claims"' not in document
+
+    def test_unknown_exhibits_are_refused_with_those_that_are_known(self) -> None:
+        with pytest.raises(ValueError, match=r"'table-9'. Known are: all, table-1, .*figure-6"):
+            known(["table-1", "table-9"])
+        assert known(["figure-6", "table-1"]) == ["table-1", "figure-6"]
+        assert known([]) == known(["all"]) == list(EXHIBITS)
+
+    def test_a_folder_that_cannot_be_written_is_refused(self, tmp_path: Path) -> None:
+        (tmp_path / "file").touch()
+        with pytest.raises(ValueError, match=r"file/below cannot be written"):
+            writable(tmp_path / "file" / "below")
+        writable(tmp_path / "new" / "folder")
+        assert list((tmp_path / "new" / "folder").iterdir()) == []
+
+    def test_interrupted_it_keeps_what_it_has_and_goes_on(self, tmp_path: Path) -> None:
+        """A real process, a real Ctrl-C (to the whole group, as a terminal sends it), and the same command again."""
+        command = str(Path(sys.executable).with_name("bizol"))
+        arguments = [command, "reproduce", "table-1", "--seeds", "4", "--jobs", "2", "--out", str(tmp_path)]
+        process = subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True, start_new_session=True)
+        while process.poll() is None and not list((tmp_path / "cache").glob("*.npz")):
+            time.sleep(0.02)
+        os.killpg(process.pid, signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+        assert process.returncode == 130
+        assert "the same command goes on from there" in said
+        assert "Traceback" not in said
+        kept = {path: path.stat().st_mtime_ns for path in (tmp_path / "cache").glob("*.npz")}
+        assert 0 < len(kept) < 8
+        assert not list((tmp_path / "cache").glob("*.part"))
+        subprocess.run(arguments, check=True, capture_output=True)
+        after = {path: path.stat().st_mtime_ns for path in (tmp_path / "cache").glob("*.npz")}
+        assert len(after) == 8
+        assert kept.items() <= after.items()
+
+
+class TestPage:
+    @pytest.mark.parametrize("width", [1280, 400])
+    def test_tables_and_figures_are_there_and_nothing_overflows(
+        self, quick: Reproduction, browser: Browser, width: int
+    ) -> None:
+        seen = browser.look(quick.page, width)
+        assert seen["width"] == width
+        assert seen["tables"] == [*(f"table-{k}" for k in (1, 2, 3, 4)), "constants"]
+        assert seen["figures"] == [f"figure-{k}" for k in (3, 4, 5, 6, 1, 2)]
+        assert min(seen["imageWidths"]) > 300  # the pictures were decoded
+        assert seen["overflow"] <= 0
+        assert seen["sticking"] == []
+        assert seen["claims"] == len(STATEMENTS) + len(TARGETS)
+        assert seen["requests"] == 0
+
+    def test_what_overflows_is_seen(self, browser: Browser, tmp_path: Path) -> None:
+        """The check above can fail."""
+        (tmp_path / "wide.html").write_text("<p style='width:900px'>x</p><figure id='f'></figure>")
+        seen = browser.look(tmp_path / "wide.html", 400)
+        assert seen["overflow"] > 400
+        assert seen["sticking"] == ["P"]
+
+
+def test_figure_2_shows_what_corollary_1_says() -> None:
+    scene = figures.Scene.one_agent()
+    low, high = scene.clarke
+    assert low < scene.slope < high
+    at = np.searchsorted(scene.u, scene.x)
+    slope = (scene.smoothed[at + 1] - scene.smoothed[at - 1]) / (scene.u[at + 1] - scene.u[at - 1])
+    assert slope == pytest.approx(scene.slope, abs=1e-2)
+    assert scene.hyper[at] == pytest.approx(scene.model[at], abs=1e-2)

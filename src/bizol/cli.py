@@ -1,37 +1,38 @@
-"""The command line: bizol --version, bizol demo, bizol verify."""
+"""The command line: bizol --version, bizol reproduce, bizol verify."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
-from enum import StrEnum
+import os
+from dataclasses import asdict, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import Progress
+from rich.progress import (
+    BarColumn,
+    Progress,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table
 
 from bizol import __version__
-from bizol.reproduction.demo import DELTA, PAPER, STEP, Comparison, Curve, compare, plot
 
 if TYPE_CHECKING:
+    from bizol.reproduction.claims import Claim
+    from bizol.reproduction.experiments import Setting
+    from bizol.reproduction.record import Record
     from bizol.verification import Finding
 
 app = typer.Typer(
     help="Optimization when someone else answers.", no_args_is_help=True, add_completion=False, rich_markup_mode="rich"
 )
-
-
-class Response(StrEnum):
-    """The follower of the tracking problem."""
-
-    box = "box"
-    ball = "ball"
 
 
 def _print_version(wanted: bool) -> None:
@@ -50,45 +51,74 @@ def main(
 
 
 @app.command()
-def demo(
-    response: Annotated[
-        Response, typer.Option(help="Individual capacities (box) or a shared one (ball).")
-    ] = Response.box,
-    batch: Annotated[
-        list[int] | None, typer.Option(min=1, help="Batch size B; may be repeated (default: 1, 5, 10 and 50).")
+def reproduce(
+    experiments: Annotated[
+        list[str] | None,
+        typer.Argument(help="table-1 to table-4, figure-1 to figure-6, or all (the default).", show_default=False),
     ] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Paired runs per batch size.")] = 3,
-    budget: Annotated[int, typer.Option(min=1, help="Response queries per run.")] = 10_000,
-    plot_to: Annotated[
-        Path | None, typer.Option("--plot", help="Draw the runs into this file (.svg, .pdf, .png).", dir_okay=False)
+    out: Annotated[Path, typer.Option(help="The folder for tables, figures, the page and what was measured.")] = Path(
+        "reproduction"
+    ),
+    seeds: Annotated[
+        int | None, typer.Option(min=2, help="Runs per method and batch size (default: the paper's 10).")
     ] = None,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="Processes; the numbers are the same for any (default: one per core).")
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Two runs instead of ten.")] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Compare with the committed record; exit with an error on any drift.")
+    ] = False,
 ) -> None:
-    """Compare Bi-ZOL with VZO on the tracking problem of the paper's Section V.
+    """Reproduce the paper's Section V: its tables, its figures, and whether its claims hold.
 
-    An operator sets 20 incentives, 200 agents with limited capacity respond, and each response counts as one query.
+    What was measured is kept in the output folder: a second run only redraws, and an interrupted one goes on where it
+    was. Open index.html there when it is done. The constants of the instances are ours, not the paper's.
     """
-    batches = batch or [1, 5, 10, 50]
-    if budget < (needed := 2 * max(batches) + 1):
-        raise typer.BadParameter(f"must cover one iteration of Bi-ZOL, {needed} queries.", param_hint="--budget")
-    if plot_to is not None and find_spec("matplotlib") is None:
-        raise typer.BadParameter("needs matplotlib: pip install 'bizol[plots]'.", param_hint="--plot")
-    if plot_to is not None and not plot_to.absolute().parent.is_dir():
-        raise typer.BadParameter(f"the folder {plot_to.absolute().parent} does not exist.", param_hint="--plot")
+    from bizol.reproduction.experiments import FULL, QUICK
+    from bizol.reproduction.reproduce import known, writable
+    from bizol.reproduction.reproduce import reproduce as run
+
+    if quick and seeds is not None:
+        raise typer.BadParameter("says how many runs already; leave one of the two out.", param_hint="--quick")
+    setting = QUICK if quick else FULL if seeds is None else replace(FULL, seeds=seeds)
+    kept = _committed(setting) if check else None
+    try:
+        names = known(experiments or ())
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="EXPERIMENTS") from error
+    try:
+        writable(out)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--out") from error
+    if find_spec("matplotlib") is None and any(name.startswith("figure") for name in names):
+        raise typer.BadParameter("figures need matplotlib: pip install 'bizol[plots]'.", param_hint="EXPERIMENTS")
     console = Console()
-    with Progress(console=Console(stderr=True), transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task("runs", total=2 * seeds * len(batches))
-        comparisons = list(
-            compare(response.value, batches=batches, seeds=seeds, budget=budget, ran=lambda: progress.advance(task))
-        )
-    console.print(_table(comparisons, response.value, seeds, budget))
-    console.print(
-        "φ(x, y(x)), the mean over the last ten iterates, ± one standard deviation over the seeds; lower is better.\n"
-        "The constants of the instance are ours: the paper prints its sizes and parameters, not its data.",
-        style="dim",
-    )
-    if plot_to is not None:
-        plot(comparisons, plot_to)
-        console.print(f"drawn into {plot_to}")
+    with _bar() as progress:
+        task = progress.add_task("measuring and drawing", total=None)
+        try:
+            made = run(
+                names,
+                out=out,
+                setting=setting,
+                jobs=jobs or os.cpu_count() or 1,
+                progress=lambda done, total: progress.update(task, completed=done, total=total),
+            )
+        except KeyboardInterrupt:
+            progress.stop()
+            typer.echo(
+                f"Interrupted. What was measured is kept in {out}; the same command goes on from there.", err=True
+            )
+            raise typer.Exit(130) from None
+    wide = console if console.is_terminal else Console(width=130)
+    for table in made.tables:
+        wide.print(table.rich())
+    for title, claims in (("Claims of Section V", made.claims), ("Distance to the paper", made.targets)):
+        if claims:
+            wide.print(_claims(title, claims))
+    console.print(f"The page is {made.page}; open it in a browser.", soft_wrap=True)
+    if kept is not None:
+        _compare(made.record, kept)
 
 
 @app.command()
@@ -137,24 +167,44 @@ def _findings(found: list[Finding]) -> Table:
     return table
 
 
-def _table(comparisons: list[Comparison], response: str, seeds: int, budget: int) -> Table:
-    table = Table(
-        title=f"Tracking, {response} response, n=20, m=200, δ={DELTA}, γ={STEP}, {budget} queries, {seeds} seeds"
-    )
-    for heading in ("B", "Bi-ZOL", "VZO", "improvement", "paper: Bi-ZOL", "VZO"):
-        table.add_column(heading, justify="right")
-    for comparison in comparisons:
-        known = PAPER[response].get(comparison.batch)
-        table.add_row(
-            f"{comparison.batch}",
-            f"[bold]{_spread(comparison.bizol)}[/bold]",
-            _spread(comparison.vzo),
-            f"{comparison.improvement:.0%}",
-            *((f"{value:.2f}" for value in known) if known else ("", "")),
-        )
+def _claims(title: str, claims: list[Claim]) -> Table:
+    table = Table("about", "claim", "numbers", "holds", title=title, show_lines=True)
+    for claim in claims:
+        verdict = "yes" if claim.holds else "[bold red]NO[/bold red]"
+        table.add_row(escape(claim.about), escape(claim.says), escape(claim.numbers), verdict)
+    table.caption = f"{sum(claim.holds for claim in claims)} of {len(claims)} hold"
     return table
 
 
-def _spread(curves: list[Curve]) -> str:
-    finals = [curve.final for curve in curves]
-    return f"{np.mean(finals):.2f} ± {np.std(finals):.2f}"
+def _committed(setting: Setting) -> Record:
+    from bizol.reproduction.record import committed
+
+    if (kept := committed(setting)) is None:
+        raise typer.BadParameter(
+            f"there is no record of {setting.seeds} runs, only of the default and of --quick.", param_hint="--check"
+        )
+    return kept
+
+
+def _compare(found: Record, kept: Record) -> None:
+    from bizol.reproduction.record import drift
+
+    if drifts := list(drift(found, kept)):
+        typer.echo(f"Differs from the record, {len(drifts)} of its numbers:", err=True)
+        for line in drifts[:20]:
+            typer.echo(f"  {line}", err=True)
+        raise typer.Exit(1)
+    typer.echo("Agrees with the record.")
+
+
+def _bar() -> Progress:
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )

@@ -73,6 +73,10 @@ class BoxProjection:
         """Return y(x)."""
         return np.clip(x @ self.matrix.T + self.offset, self.lower, self.upper)
 
+    def active(self, y: Point) -> NDArray[np.int8]:
+        """Return which capacities bind in a response: −1 the lower, 1 the upper, 0 neither, for every agent."""
+        return (y >= self.upper).astype(np.int8) - (y <= self.lower)
+
     def discomfort(self, x: Point, y: Point) -> NDArray[np.float64]:
         """Return g(x, y), which the response minimizes over the capacities."""
         return _discomfort(self.matrix, self.offset, x, y)
@@ -207,6 +211,11 @@ class BallProjection:
         wish: Point = x @ self.matrix.T + self.offset
         size: Point = np.sqrt(np.vecdot(wish, wish))[..., None]
         return wish * (self.radius / np.maximum(size, self.radius))
+
+    def active(self, y: Point) -> NDArray[np.int8]:
+        """Return whether the shared capacity binds in a response: 1 or 0, as the one entry of the last axis."""
+        size = np.sqrt(np.vecdot(y, y))[..., None]
+        return np.asarray(size >= self.radius * (1 - 1e-12), dtype=np.int8)
 
     def discomfort(self, x: Point, y: Point) -> NDArray[np.float64]:
         """Return g(x, y), which the response minimizes over the ball."""

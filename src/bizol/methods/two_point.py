@@ -128,16 +128,21 @@ def look(method: Parameters, state: State) -> Points:
     of them.
     """
     count, dimension = int(parameter(method, "batch", state.iteration)), state.x.size
-    together = 1 if callable(method.batch) else max(1, min(32, 2**14 // (count * dimension)))
+    together = drawn_together(method, count, dimension)
     first = state.iteration - state.iteration % together
     key = method.directions, state.seed, first, together, count, dimension
     if count * dimension > 2**20:  # do not hold on to large ones
-        return np.asarray(_drawn(*key)[0])
+        return np.asarray(draw_block(*key)[0])
     try:
         drawn = _remembered(*key)
     except TypeError:  # a sampler that cannot be hashed
-        drawn = _drawn(*key)
+        drawn = draw_block(*key)
     return np.asarray(drawn[state.iteration - first])
+
+
+def drawn_together(method: Parameters, count: int, dimension: int) -> int:
+    """Return how many iterations share one stream of directions."""
+    return 1 if callable(method.batch) else max(1, min(32, 2**14 // (count * dimension)))
 
 
 def move_on(
@@ -215,7 +220,7 @@ def parameter(method: Parameters, name: str, iteration: int) -> float:
     return float(value)
 
 
-def _drawn(directions: Directions, seed: int, first: int, together: int, count: int, dimension: int) -> Batches:
+def draw_block(directions: Directions, seed: int, first: int, together: int, count: int, dimension: int) -> Batches:
     """Return the directions of iterations `first`, `first` + 1, ..., (together, count, dimension)."""
     drawn = directions.draw(generator(seed, first), together, count, dimension)
     if np.shape(drawn) != (together, count, dimension):
@@ -227,7 +232,7 @@ def _drawn(directions: Directions, seed: int, first: int, together: int, count: 
     return drawn
 
 
-_remembered: Callable[..., Batches] = lru_cache(maxsize=4)(_drawn)
+_remembered: Callable[..., Batches] = lru_cache(maxsize=4)(draw_block)
 
 
 def _check(method: Parameters, name: str, value: float) -> None:

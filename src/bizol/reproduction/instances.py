@@ -34,6 +34,7 @@ class Constants:
     reference_low: float  # smallest entry of x_ref, relative to its scale
     target: float  # scale of y_ref
     radius: float | None = None  # of the shared capacity; None for individual ones
+    seed: int = 0  # of the draw
 
 
 BOX = Constants(
@@ -61,6 +62,19 @@ BALL = Constants(
     target=0.5127,
     radius=4.8834,
 )
+GRID = Constants(  # for the grid of dimensions, individual capacities again
+    effort=0.5356,
+    tracking=0.7494,
+    payment=1.4364,
+    gain=1.0525,
+    baseline=0.2258,
+    outputs=10,
+    capacity=(0.2772, 0.5698),
+    reference=4.0779,
+    reference_low=0.6295,
+    target=0.0926,
+    seed=88,
+)
 
 
 @final
@@ -74,7 +88,7 @@ class TrackingInstance:
     start: Point
 
 
-def tracking_instance(constants: Constants, *, n: int = 20, m: int = 200, seed: int = 0) -> TrackingInstance:
+def tracking_instance(constants: Constants, *, n: int = 20, m: int = 200) -> TrackingInstance:
     """Draw an instance with n incentives in [−1, 1] and m agents.
 
     Example:
@@ -83,7 +97,7 @@ def tracking_instance(constants: Constants, *, n: int = 20, m: int = 200, seed: 
         (200,)
 
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(constants.seed)
     matrix = rng.standard_normal((m, n)) * (constants.gain / np.sqrt(n))
     offset = constants.baseline * rng.standard_normal(m)
     output = rng.standard_normal((constants.outputs, m)) / np.sqrt(m)

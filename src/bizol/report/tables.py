@@ -1,0 +1,243 @@
+"""A table once, written as text, Markdown, CSV, LaTeX or HTML."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+from itertools import chain
+from math import isfinite
+from typing import final
+
+import numpy as np
+from numpy.typing import ArrayLike
+from rich.console import Console
+from rich.markup import escape as escape_markup
+from rich.table import Table as RichTable
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """A mean and the standard deviation around it."""
+
+    mean: float
+    sd: float
+
+    @classmethod
+    def of(cls, values: ArrayLike) -> Spread:
+        """Return the mean and the sample standard deviation of at least two values.
+
+        Example:
+            >>> Spread.of([1.0, 3.0])
+            Spread(mean=2.0, sd=1.4142135623730951)
+
+        """
+        sample = np.asarray(values, dtype=np.float64)
+        return cls(float(sample.mean()), float(sample.std(ddof=1)))
+
+
+Cell = Spread | float | int | str
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """The name of a column, unique in its table; what is written above it; and how its numbers are written."""
+
+    name: str
+    label: str = ""  # the name, when empty
+    latex: str = ""  # the label, when empty
+    decimals: int = 2
+
+    @property
+    def heading(self) -> str:
+        """What is written above the column."""
+        return self.label or self.name
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """Columns and rows with a title.
+
+    Example:
+        >>> table = Table(
+        ...     name="finals", title="Final values", columns=(Column(name="B"), Column(name="Bi-ZOL")),
+        ...     rows=((1, Spread(16.59, 0.4)),),
+        ... )
+        >>> print(table.markdown())
+        **Final values**
+        <BLANKLINE>
+        | B | Bi-ZOL |
+        |---:|---:|
+        | 1 | 16.59 ± 0.40 |
+        <BLANKLINE>
+
+    """
+
+    name: str
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        if bad := [row for row in self.rows if len(row) != len(self.columns)]:
+            raise ValueError(f"Table(rows=...) must have {len(self.columns)} cells each, got {bad[0]!r}.")
+
+    def rich(self) -> RichTable:
+        """Return it for a terminal."""
+        table = RichTable(title=escape_markup(self.title), caption=escape_markup(self.note) or None)
+        for column in self.columns:
+            table.add_column(escape_markup(column.heading), justify="right")
+        for row in self._written():
+            table.add_row(*(escape_markup(cell) for cell in row))
+        return table
+
+    def text(self, width: int = 150) -> str:
+        """Return it drawn with lines."""
+        console = Console(file=io.StringIO(), width=width, color_system=None)
+        console.print(self.rich())
+        return console.file.getvalue()  # type: ignore[attr-defined,no-any-return]  # the StringIO above
+
+    def markdown(self) -> str:
+        """Return it in Markdown."""
+        lines = [
+            f"**{self.title}**",
+            "",
+            _piped(column.heading for column in self.columns),
+            "|" + "---:|" * len(self.columns),
+            *(_piped(row) for row in self._written()),
+            *(["", self.note] if self.note else []),
+        ]
+        return "\n".join(lines) + "\n"
+
+    def csv(self) -> str:
+        """Return the numbers in full, a mean and its standard deviation in two columns."""
+        spread = [any(isinstance(row[index], Spread) for row in self.rows) for index in range(len(self.columns))]
+        names = [column.name for column in self.columns]
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        heads = [(name, f"{name} sd") if two else (name,) for name, two in zip(names, spread, strict=True)]
+        writer.writerow(chain.from_iterable(heads))
+        for row in self.rows:
+            writer.writerow(chain.from_iterable(map(_numbers, row, spread)))
+        return out.getvalue()
+
+    def latex(self) -> str:
+        """Return a table environment; needs the package booktabs."""
+        heads = (column.latex or _latex(column.heading) for column in self.columns)
+        body = [" & ".join(_latex(cell) for cell in row) + r" \\" for row in self._written()]
+        lines = [
+            r"\begin{table}[htbp]",
+            r"  \centering",
+            rf"  \caption{{{_latex(self.title)}}}",
+            rf"  \label{{tab:{self.name}}}",
+            rf"  \begin{{tabular}}{{{'r' * len(self.columns)}}}",
+            r"    \toprule",
+            f"    {' & '.join(heads)} \\\\",
+            r"    \midrule",
+            *(f"    {line}" for line in body),
+            r"    \bottomrule",
+            r"  \end{tabular}",
+            r"\end{table}",
+        ]
+        return "\n".join(lines) + "\n"
+
+    def html(self) -> str:
+        """Return a table element in a box that scrolls when the screen is narrow."""
+        head = "".join(f'<th scope="col">{escape(column.heading)}</th>' for column in self.columns)
+        body = "".join(
+            f'<tr><th scope="row">{escape(first)}</th>' + "".join(f"<td>{escape(cell)}</td>" for cell in rest) + "</tr>"
+            for first, *rest in self._written()
+        )
+        note = f'<p class="note">{escape(self.note)}</p>' if self.note else ""
+        return (
+            f'<div class="wide"><table id="{escape(self.name)}"><caption>{escape(self.title)}</caption>'
+            f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>{note}"
+        )
+
+    def _written(self) -> list[list[str]]:
+        return [
+            [_written(cell, column.decimals) for cell, column in zip(row, self.columns, strict=True)]
+            for row in self.rows
+        ]
+
+
+FORMS = {"txt": Table.text, "md": Table.markdown, "csv": Table.csv, "tex": Table.latex}
+
+
+def _written(cell: Cell, decimals: int) -> str:
+    """Write a cell; small numbers get the decimals they need to show two digits.
+
+    Example:
+        >>> _written(Spread(0.0034, 0.0016), 2)
+        '0.0034 ± 0.0016'
+
+    """
+    if isinstance(cell, Spread):
+        digits = _digits(cell.mean, decimals)
+        return f"{cell.mean:.{digits}f} ± {cell.sd:.{digits}f}"
+    if isinstance(cell, float):
+        return f"{cell:.{_digits(cell, decimals)}f}"
+    return str(cell)
+
+
+def _digits(value: float, decimals: int) -> int:
+    if value == 0 or not isfinite(value):
+        return decimals
+    return max(decimals, min(8, 1 - int(np.floor(np.log10(abs(value))))))
+
+
+def _numbers(cell: Cell, two: bool) -> tuple[object, ...]:
+    if isinstance(cell, Spread):
+        return cell.mean, cell.sd
+    return (cell, "") if two else (cell,)
+
+
+def _piped(cells: Iterable[str]) -> str:
+    return "| " + " | ".join(cells) + " |"
+
+
+def _latex(text: str) -> str:
+    r"""Escape what TeX reads as its own, and spell out the letters we use.
+
+    Example:
+        >>> _latex("16.59 ± 0.40 %")
+        '16.59 $\\pm$ 0.40 \\%'
+
+    """
+    for plain, tex in _TEX.items():
+        text = text.replace(plain, tex)
+    return text
+
+
+_TEX = {
+    "\\": r"\textbackslash{}",
+    "&": r"\&",
+    "%": r"\%",
+    "#": r"\#",
+    "_": r"\_",
+    "±": r"$\pm$",
+    "−": "$-$",
+    "–": "--",
+    "φ̃": r"$\tilde{\varphi}$",
+    "δ": r"$\delta$",
+    "γ": r"$\gamma$",
+    "Ĝ": r"$\widehat{\mathcal{G}}$",
+}
+
+
+def side_by_side(names: Sequence[str], decimals: int) -> tuple[Column, ...]:
+    """Return two columns for each name: what was found, and what a paper prints."""
+    return tuple(
+        column
+        for name in names
+        for column in (
+            Column(name=name, decimals=decimals),
+            Column(name=f"{name} (paper)", label="paper", decimals=decimals),
+        )
+    )

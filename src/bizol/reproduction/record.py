@@ -1,0 +1,86 @@
+"""The committed record of a reproduction, and how a new one is compared with it.
+
+`python -m bizol.reproduction.record FILE...` makes the records in these files, as `bizol reproduce` writes them, the
+committed ones.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict
+from math import isclose
+from pathlib import Path
+from typing import Any
+
+from bizol.report.tables import Spread, Table
+from bizol.reproduction import paper
+from bizol.reproduction.claims import Claim
+from bizol.reproduction.experiments import METHODS, Setting
+from bizol.reproduction.results import Results
+
+Record = dict[str, Any]
+
+COMMITTED = Path(__file__).with_name("record.json")
+TOLERANCE = 1e-6  # relative: far above rounding, far below anything one would read off a table
+
+
+def record(results: Results, tables: Iterable[Table], claims: Iterable[Claim]) -> Record:
+    """Return the numbers behind the tables and the figures, and which claims hold."""
+    written: Record = {"setting": asdict(results.setting)}
+    for table in tables:
+        written[table.name] = {
+            str(first): {column.name: _plain(cell) for column, cell in zip(table.columns[1:], rest, strict=True)}
+            for first, *rest in table.rows
+        }
+    if "box" in results.measured:
+        written["gaps"] = {
+            str(batch): {
+                "validation": results.validation("box", batch)[-1].tolist(),
+                **{f"Clarke, {method}": results.clarke(method, batch)[-1].tolist() for method in METHODS},
+            }
+            for batch in paper.BATCHES
+        }
+    if "grid" in results.measured:
+        written["grid"] = {method: table.mean(axis=-1).tolist() for method, table in results.grid().items()}
+    written["claims"] = {claim.name: claim.holds for claim in claims}
+    return written
+
+
+def committed(setting: Setting) -> Record | None:
+    """Return the committed record of a setting, if there is one."""
+    records: list[Record] = json.loads(COMMITTED.read_text())
+    return next((kept for kept in records if kept["setting"] == asdict(setting)), None)
+
+
+def drift(found: Any, kept: Any, where: str = "") -> Iterator[str]:
+    """Yield every place where what was found differs from what is kept; parts that were not run are passed over."""
+    if isinstance(found, Mapping) and isinstance(kept, Mapping):
+        for key, value in found.items():
+            inside = f"{where}, {key}" if where else str(key)
+            if key in kept:
+                yield from drift(value, kept[key], inside)
+            else:
+                yield f"{inside}: not in the record"
+    elif isinstance(found, list) and isinstance(kept, list) and len(found) == len(kept):
+        for index, (value, before) in enumerate(zip(found, kept, strict=True)):
+            yield from drift(value, before, f"{where}[{index}]")
+    elif isinstance(found, float) and isinstance(kept, float):
+        if not isclose(found, kept, rel_tol=TOLERANCE, abs_tol=1e-12):
+            yield f"{where}: {found:.9g}, recorded {kept:.9g}"
+    elif found != kept:
+        yield f"{where}: {found!r}, recorded {kept!r}"
+
+
+def commit(paths: Iterable[Path], to: Path = COMMITTED) -> None:
+    """Write the records in these files into the committed one."""
+    to.write_text(json.dumps([json.loads(path.read_text()) for path in paths], indent=1) + "\n")
+
+
+def _plain(cell: Any) -> Any:
+    return [cell.mean, cell.sd] if isinstance(cell, Spread) else cell
+
+
+if __name__ == "__main__":
+    commit(Path(name) for name in sys.argv[1:])
