@@ -6,17 +6,17 @@ BIN := $(VENV)/bin
 USER_READY := $(VENV)/.user
 DEV_READY := $(VENV)/.dev
 
-.PHONY: help run test lint typecheck pytest bench figures clean
+.PHONY: help run test lint typecheck pytest bench record clean
 
 help:
-	@echo "make run      set up and run the demo: Bi-ZOL against VZO on the tracking problem"
+	@echo "make run      set up and reproduce the paper's Section V into reproduction/ (index.html)"
 	@echo "make test     set up and run ruff, mypy --strict and pytest"
-	@echo "make bench    set up and run the benchmarks: overhead, coverage of certificates"
-	@echo "make figures  set up and redraw the pictures in docs/"
+	@echo "make bench    set up and run the benchmarks: overhead, coverage of certificates, speed of the reproduction"
+	@echo "make record   set up, reproduce from scratch, and make that the committed record and the table and figure in docs/"
 	@echo "make clean    remove the environment and caches"
 
 run: $(USER_READY)
-	@$(BIN)/bizol demo
+	@$(BIN)/bizol reproduce --out reproduction
 
 test: lint typecheck pytest
 
@@ -33,16 +33,21 @@ pytest: $(DEV_READY)
 bench: $(DEV_READY)
 	$(BIN)/python benchmarks/overhead.py
 	$(BIN)/python benchmarks/coverage.py
+	$(BIN)/python benchmarks/reproduction.py
 
-figures: $(DEV_READY)
-	$(BIN)/bizol demo --plot docs/demo.svg
+record: $(DEV_READY)
+	rm -rf reproduction
+	$(BIN)/bizol reproduce --out reproduction
+	$(BIN)/bizol reproduce --quick --out reproduction/quick
+	$(BIN)/python -m bizol.reproduction.record reproduction/record.json reproduction/quick/record.json
+	cp reproduction/figures/figure-4.svg reproduction/tables/table-1.md docs/
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; assert sys.version_info >= (3, 11), "bizol needs Python 3.11 or newer"'
 	$(PYTHON) -m venv $(VENV)
 
 $(USER_READY): pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[plots]"
 	@touch $@
 
 $(DEV_READY): pyproject.toml | $(BIN)/python
@@ -50,4 +55,4 @@ $(DEV_READY): pyproject.toml | $(BIN)/python
 	@touch $@ $(USER_READY)
 
 clean:
-	rm -rf $(VENV) .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) reproduction .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache

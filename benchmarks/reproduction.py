@@ -51,6 +51,7 @@ def first_thought(cell: Cell) -> Measured:
 
 
 def one_run(cell: Cell, seed: int) -> dict[str, Any]:
+    """Run once, looking at everything on the way."""
     instance = tracking_instance(cell.constants, n=cell.n, m=cell.m)
     phi, follower, x = instance.objective, instance.follower, instance.start
     n, delta, batch, bizol = cell.n, cell.delta, cell.batch, cell.method == "Bi-ZOL"
@@ -121,7 +122,7 @@ def furthest_apart(ours: Results, theirs: Results) -> float:
         for key, cell in group.items():
             for name in ("values", "validation", "clarke", "saturated", "crossings", "last"):
                 one, other = getattr(cell, name), getattr(theirs.measured[experiment][key], name)
-                if one.size:
+                if one.any():
                     worst = max(worst, float(np.abs(one - other).max() / np.abs(one).max()))
     return worst
 

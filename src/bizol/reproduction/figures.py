@@ -44,7 +44,7 @@ def figure_1(folder: Path) -> list[Path]:
         axes.plot_wireframe(u, v, scene.phi(u, v), color=BASE, alpha=0.3, linewidth=0.4, rstride=5, cstride=5)
         u, v = np.meshgrid(x + np.array([-0.8, 0.8]), y + np.array([-1.0, 0.3]))
         axes.plot_surface(u, v, scene.tangent(u, v), color="0.5", alpha=0.25, linewidth=0)
-        axes.text(x + 0.2, y - 1.0, scene.tangent(x + 0.2, y - 1.0) - 0.35, r"tangent plane $T_x$", color="0.3")
+        axes.text(x - 0.7, y + 0.3, scene.tangent(x - 0.7, y + 0.3) + 0.06, r"tangent plane $T_x$", color="0.3")
         axes.plot(scene.u, scene.y, floor, color=OURS, label=r"response $y(u)$")
         axes.plot(scene.u, scene.smoothed_y, floor, ":", color=OURS, label=r"smoothed response $y_\delta(u)$")
         axes.plot(
