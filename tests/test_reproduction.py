@@ -49,6 +49,7 @@ from bizol.reproduction.reproduce import EXHIBITS, Reproduction, known, read, re
 from bizol.reproduction.results import Results, so_far
 from tests.browser import Browser
 
+ROOT = Path(__file__).parents[1]
 SMALL = Setting(seeds=2, budget=1_000)
 EVERY = ("box", "ball", "grid")
 both = pytest.mark.parametrize("constants", [BOX, BALL], ids=["box", "ball"])
@@ -471,6 +472,17 @@ class TestRecord:
         assert kept is not None
         assert list(drift(quick.record, kept)) == []
         assert set(kept) == set(quick.record)
+
+    def test_readme_and_docs_show_the_numbers_of_the_record(self) -> None:
+        kept = committed(FULL)
+        assert kept is not None
+        shown = (ROOT / "docs" / "table-1.md").read_text()
+        rows = [line for line in shown.splitlines() if line.startswith("|")]
+        for batch, row in zip(paper.BATCHES, rows[2:], strict=True):
+            for name in ("Bi-ZOL", "VZO", "improvement %"):
+                mean, sd = kept["table-1"][str(batch)][name]
+                assert f"| {mean:.2f} ± {sd:.2f} |" in row
+        assert "\n".join(rows) in (ROOT / "README.md").read_text()
 
     def test_drift_is_named(self) -> None:
         kept = {"table-1": {"1": {"Bi-ZOL": [16.0, 0.5]}}, "claims": {"lower": True}, "more": 1}
