@@ -13,7 +13,7 @@ help:
 	@echo "make test     set up and run ruff, mypy --strict and pytest"
 	@echo "make bench    set up and run the benchmarks: overhead, coverage of certificates, speed of the reproduction"
 	@echo "make record   set up, reproduce from scratch, and make that the committed record and the table and figure in docs/"
-	@echo "make clean    remove the environment and caches"
+	@echo "make clean    remove the environment, the caches and reproduction/"
 
 run: $(USER_READY)
 	@$(BIN)/bizol reproduce --out reproduction

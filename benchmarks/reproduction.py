@@ -41,7 +41,6 @@ def first_thought(cell: Cell) -> Measured:
     return Measured(
         queries=(2 * cell.batch + bizol) * np.arange(len(columns["values"])),
         values=columns["values"],
-        last=np.array([run["x"] for run in runs]),
         validation=columns["validation"],
         clarke=columns["clarke"],
         saturated=columns["sat"],
@@ -91,7 +90,6 @@ def one_run(cell: Cell, seed: int) -> dict[str, Any]:
             crossed.append([switched.any(axis=1).mean(), switched.sum(axis=1).mean()])
         x = x + cell.step * (np.where(g < 0, 1.0, -1.0) - x)
     return {
-        "x": x,
         "values": np.array(values),
         "validation": np.array(gaps),
         "clarke": np.array(clarkes),
@@ -108,7 +106,7 @@ def straightforward(setting: Setting, out: Path) -> Results:
     }
     results = Results(setting, measured)
     for exhibit in EXHIBITS.values():
-        if exhibit.caption:
+        if exhibit.is_figure:
             exhibit.make(*([results] if exhibit.shows else []), out)
         else:
             exhibit.make(results)
@@ -120,7 +118,7 @@ def furthest_apart(ours: Results, theirs: Results) -> float:
     worst = 0.0
     for experiment, group in ours.measured.items():
         for key, cell in group.items():
-            for name in ("values", "validation", "clarke", "saturated", "crossings", "last"):
+            for name in ("values", "validation", "clarke", "saturated", "crossings"):
                 one, other = getattr(cell, name), getattr(theirs.measured[experiment][key], name)
                 if one.any():
                     worst = max(worst, float(np.abs(one - other).max() / np.abs(one).max()))

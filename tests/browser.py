@@ -32,6 +32,7 @@ window.addEventListener("load", async () => {
     overflow: document.documentElement.scrollWidth - window.innerWidth,
     sticking: visible.filter((element) => element.getBoundingClientRect().right > window.innerWidth + 1)
       .map((element) => element.tagName),
+    scrolling: [...document.querySelectorAll(".wide")].filter((box) => box.scrollWidth > box.clientWidth).length,
     claims: document.querySelectorAll(".claims li").length,
     requests: performance.getEntriesByType("resource").filter((entry) => !entry.name.startsWith("data:")).length,
   };

@@ -47,7 +47,7 @@ def test_reproduce_prints_tables_beside_the_paper_and_says_where_the_page_is(tmp
     assert code == 0
     assert "14.17 ± 0.60" in output  # the paper's value for B = 5
     assert "constants of the instance are ours" in output
-    assert "of 14 hold" in output
+    assert "of 16 hold" in output
     assert "index.html; open it in a browser" in output
     assert (tmp_path / "new" / "index.html").is_file()
 
@@ -58,13 +58,21 @@ def test_reproduce_checks_against_the_record(tmp_path: Path, monkeypatch: pytest
     assert (code, "Agrees with the record" in output) == (0, True)
     changed = json.loads(record.COMMITTED.read_text())
     for each in changed:
-        each["table-3"]["40"]["VZO"][0] += 0.01
+        each["grid"]["VZO"][1][2][0] += 0.01
     (tmp_path / "other.json").write_text(json.dumps(changed))
     monkeypatch.setattr(record, "COMMITTED", tmp_path / "other.json")
     code, output = run(*quick)
     assert code == 1
     assert "Differs from the record, 1 of its numbers" in output
-    assert "table-3, 40, VZO[0]" in output
+    assert "grid, VZO[1][2][0]" in output
+
+
+def test_reproduce_says_when_there_is_nothing_to_compare_and_when_the_page_is_a_part(tmp_path: Path) -> None:
+    code, output = run("reproduce", "figure-2", "--out", str(tmp_path / "a[red]b"), "--check")
+    assert code == 0
+    assert "Nothing to compare" in output
+    assert "this part alone" in output
+    assert "a[red]b" in output
 
 
 def test_reproduce_refuses_what_makes_no_sense_before_any_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,7 +93,7 @@ def test_reproduce_refuses_what_makes_no_sense_before_any_work(tmp_path: Path, m
     code, output = run("reproduce", "figure-1", *out)
     assert code == 2
     assert "bizol[plots]" in output
-    assert not (tmp_path / "out" / "cache").exists()
+    assert not [path for path in tmp_path.rglob("*") if path.is_file() and path.name != "file"]
 
 
 def test_verify_prints_a_row_per_statement() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -32,6 +33,7 @@ from bizol.reproduction.experiments import (
     Store,
     measure,
     measure_all,
+    save,
     workers,
 )
 from bizol.reproduction.instances import BALL, BOX, GRID, Constants, TrackingInstance, tracking_instance
@@ -233,7 +235,7 @@ class TestCells:
         store, cell = Store(tmp_path / "new"), small(constants)
         assert store.load(cell) is None
         measured = measure(cell)
-        store.save(cell, measured)
+        save(measured, store.path(cell))
         kept = store.load(cell)
         assert kept is not None
         for field in fields(Measured):
@@ -242,11 +244,11 @@ class TestCells:
 
     def test_a_damaged_file_is_measured_again(self, tmp_path: Path) -> None:
         store, cell = Store(tmp_path), small()
-        store.save(cell, measure(cell))
-        (path,) = tmp_path.iterdir()
-        whole = path.read_bytes()
-        for damaged in (whole[:100], b"", whole[:-30] + bytes(30)):
-            path.write_bytes(damaged)
+        save(measure(cell), store.path(cell))
+        whole = store.path(cell).read_bytes()
+        middle = len(whole) // 2
+        for damaged in (whole[:100], b"", whole[:-30] + bytes(30), whole[:middle] + bytes(40) + whole[middle + 40 :]):
+            store.path(cell).write_bytes(damaged)
             assert store.load(cell) is None
 
     def test_the_key_changes_with_everything_that_determines_the_numbers(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -265,11 +267,32 @@ class TestCells:
         assert len({each.key for each in [cell, *other]}) == 1 + len(other)
         assert cell.key == small().key
         before = cell.key
-        monkeypatch.setattr(experiments, "_code", lambda: "changed")
+        monkeypatch.setattr(experiments, "code", lambda: "changed")
         assert cell.key != before
 
-    def test_what_only_draws_does_not_change_the_key(self) -> None:
-        """Numbers rest on the code that runs and measures: on this list, and on every room not named apart."""
+    def test_numbers_rest_on_the_code_that_makes_them_and_not_on_what_draws(self, tmp_path: Path) -> None:
+        source = Path(experiments.__file__).parents[1]
+        before = experiments.code(source)
+        for name, matters in {
+            "reproduction/lockstep.py": True,
+            "reproduction/paper.py": True,
+            "followers/projections.py": True,
+            "methods/two_point.py": True,
+            "objectives.py": True,
+            "reproduction/figures.py": False,
+            "report/page.py": False,
+            "cli.py": False,
+        }.items():
+            copy = tmp_path / name.replace("/", "-")
+            shutil.copytree(source, copy, ignore=shutil.ignore_patterns("__pycache__"))
+            assert experiments.code(copy) == before
+            with (copy / name).open("a") as file:
+                file.write("# changed")
+            changed = tmp_path / f"changed-{copy.name}"
+            copy.rename(changed)
+            assert (experiments.code(changed) != before) == matters, name
+
+    def test_the_code_that_makes_numbers_does_not_use_the_rest(self) -> None:
         folder = Path(experiments.__file__).parent
         draws = {path.name for path in folder.glob("*.py")} - set(experiments.NUMBERS)
         assert draws == {
@@ -283,7 +306,10 @@ class TestCells:
         }
         for path in (folder / name for name in experiments.NUMBERS):
             imported = {line.split()[1] for line in path.read_text().splitlines() if line.startswith("from bizol.")}
-            assert not {name for name in imported if name.split(".")[1] in ("verification", "cli", "testing")}
+            rooms = {
+                name.split(".")[1] for name in imported if name != "bizol.report.tables"
+            }  # Spread, a pair of numbers
+            assert not rooms & {"verification", "cli", "testing", "report"}
 
     def test_numbers_are_the_same_bits_whatever_the_number_of_jobs(self, tmp_path: Path) -> None:
         cells = [
@@ -301,11 +327,14 @@ class TestCells:
                 assert getattr(one, field.name).tobytes() == getattr(three, field.name).tobytes(), field.name
 
     def test_what_is_kept_is_not_measured_again(self, tmp_path: Path) -> None:
-        store = Store(tmp_path)
-        store.save(small(), measure(small()))
-        with workers(1) as pool:
-            assert list(measure_all([small()], store, pool)) == [small()]
-            assert not pool._processes  # type: ignore[attr-defined]  # nobody was called to work
+        cells = SMALL.cells("ball")
+        reproduce(["table-2"], out=tmp_path, setting=SMALL)
+        kept = {path: path.stat().st_mtime_ns for path in (tmp_path / "cache").iterdir()}
+        assert len(kept) == len(cells)
+        next(iter(kept)).unlink()
+        reproduce(["table-2"], out=tmp_path, setting=SMALL)
+        again = {path: path.stat().st_mtime_ns for path in (tmp_path / "cache").iterdir()}
+        assert sum(again[path] != kept[path] for path in kept) == 1
 
     def test_a_failure_in_a_worker_is_heard(self, tmp_path: Path) -> None:
         with pytest.raises(ValueError, match="must be"), workers(1) as pool:
@@ -403,6 +432,9 @@ class TestClaims:
             "grid-average-of-vzo",
             "grid-rows",
             "larger-relative-variation",
+            "lower-along-the-way",
+            "larger-everywhere",
+            "steadier-over-dimensions",
         }
 
     def test_orders_fail_when_they_are_reversed(self, results: Results) -> None:
@@ -415,6 +447,7 @@ class TestClaims:
                 (method, batch, n, m): replace(
                     cell,
                     values=results.measured[other][method, batches[batch], n, m].values,  # type: ignore[index]
+                    queries=results.measured[other][method, batches[batch], n, m].queries,  # type: ignore[index]
                     clarke=results.cell("box", method, batches[batch]).clarke[::-1] + 1,
                     validation=np.full_like(cell.validation, batch),
                     saturated=np.ones_like(cell.saturated),
@@ -449,6 +482,9 @@ class TestClaims:
         }
         (claim,) = verdicts(Results(QUICK, {"box": wild}), [each for each in STATEMENTS if each.name == "steadier"])
         assert not claim.holds
+        rising = {key: replace(cell, values=cell.values[::-1]) for key, cell in results.measured["box"].items()}
+        falls = [each for each in STATEMENTS if each.name == "objective-falls"]
+        assert [claim.holds for claim in verdicts(Results(QUICK, {"box": rising}), falls)] == [False]
         grid = dict(results.measured["grid"])
         for n in paper.UPPER:
             cell = grid["Bi-ZOL", 10, n, 40]
@@ -476,12 +512,13 @@ class TestRecord:
     def test_readme_and_docs_show_the_numbers_of_the_record(self) -> None:
         kept = committed(FULL)
         assert kept is not None
-        shown = (ROOT / "docs" / "table-1.md").read_text()
-        rows = [line for line in shown.splitlines() if line.startswith("|")]
+        table = (ROOT / "docs" / "table-1.md").read_text()
+        rows = [line for line in table.splitlines() if line.startswith("|")]
         for batch, row in zip(paper.BATCHES, rows[2:], strict=True):
             for name in ("Bi-ZOL", "VZO", "improvement %"):
-                mean, sd = kept["table-1"][str(batch)][name]
-                assert f"| {mean:.2f} ± {sd:.2f} |" in row
+                ours, theirs = (np.array(kept["box"][f"{each}, B={batch}"]["finals"]) for each in ("Bi-ZOL", "VZO"))
+                shown = {"Bi-ZOL": ours, "VZO": theirs, "improvement %": 100 * (1 - ours / theirs)}[name]
+                assert f"| {shown.mean():.2f} ± {shown.std(ddof=1):.2f} |" in row
         assert "\n".join(rows) in (ROOT / "README.md").read_text()
 
     def test_drift_is_named(self) -> None:
@@ -535,7 +572,7 @@ class TestReproduce:
         reproduce(out=out, setting=QUICK, jobs=1, progress=lambda done, total: steps.append((done, total)))
         assert {path: path.stat().st_mtime_ns for path in (out / "cache").iterdir()} == kept
         assert quick.page.read_bytes() == before
-        assert len(steps) == 8 + 8 + 32 + 6
+        assert len(steps) == 1 + 6  # the start, and every figure
         assert steps[-1][0] == pytest.approx(steps[-1][1])
         assert [done for done, _ in steps] == sorted(done for done, _ in steps)
 
@@ -569,27 +606,75 @@ class TestReproduce:
         with pytest.raises(ValueError, match=r"file/below cannot be written"):
             writable(tmp_path / "file" / "below")
         writable(tmp_path / "new" / "folder")
-        assert list((tmp_path / "new" / "folder").iterdir()) == []
+        assert [path.name for path in (tmp_path / "new").rglob("*") if path.is_file()] == []
+        (tmp_path / "tables").touch()
+        with pytest.raises(ValueError, match=r"tables cannot be written"):
+            writable(tmp_path)
 
     def test_interrupted_it_keeps_what_it_has_and_goes_on(self, tmp_path: Path) -> None:
         """A real process, a real Ctrl-C (to the whole group, as a terminal sends it), and the same command again."""
-        command = str(Path(sys.executable).with_name("bizol"))
-        arguments = [command, "reproduce", "table-1", "--seeds", "4", "--jobs", "2", "--out", str(tmp_path)]
-        process = subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True, start_new_session=True)
+        process = self.started(tmp_path, "--seeds", "4")
         while process.poll() is None and not list((tmp_path / "cache").glob("*.npz")):
             time.sleep(0.02)
         os.killpg(process.pid, signal.SIGINT)
         _, said = process.communicate(timeout=60)
         assert process.returncode == 130
+        assert "Finishing what is under way" in said
         assert "the same command goes on from there" in said
         assert "Traceback" not in said
         kept = {path: path.stat().st_mtime_ns for path in (tmp_path / "cache").glob("*.npz")}
         assert 0 < len(kept) < 8
         assert not list((tmp_path / "cache").glob("*.part"))
-        subprocess.run(arguments, check=True, capture_output=True)
+        again = self.started(tmp_path, "--seeds", "4")
+        again.communicate(timeout=120)
+        assert again.returncode == 0
         after = {path: path.stat().st_mtime_ns for path in (tmp_path / "cache").glob("*.npz")}
         assert len(after) == 8
         assert kept.items() <= after.items()
+
+    def test_an_interrupt_in_the_first_moment_is_quiet_too(self, tmp_path: Path) -> None:
+        process = self.started(tmp_path, "--seeds", "4")
+        while process.poll() is None and not (tmp_path / "figures").exists():  # made just before the workers
+            time.sleep(0.005)
+        os.killpg(process.pid, signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+        assert process.returncode == 130
+        assert "Traceback" not in said
+
+    def test_workers_do_not_outlive_a_parent_that_is_killed(self, tmp_path: Path) -> None:
+        process = self.started(tmp_path, "--seeds", "200")
+        while not (children := self.children(process.pid)):
+            time.sleep(0.02)
+        time.sleep(0.5)
+        process.kill()
+        process.communicate(timeout=60)
+        deadline = time.monotonic() + 30
+        while any(Path(f"/proc/{child}").exists() for child in children):
+            assert time.monotonic() < deadline, "a worker lives on"
+            time.sleep(0.05)
+
+    def test_a_worker_that_is_killed_is_one_sentence(self, tmp_path: Path) -> None:
+        process = self.started(tmp_path, "--seeds", "200")
+        while len(children := self.children(process.pid)) < 3:  # the resource tracker and two workers
+            time.sleep(0.02)
+        time.sleep(0.5)
+        os.kill(max(children), signal.SIGKILL)
+        _, said = process.communicate(timeout=60)
+        assert process.returncode == 1
+        assert "Broken off" in said
+        assert "Traceback" not in said
+
+    @staticmethod
+    def started(out: Path, *more: str) -> subprocess.Popen[str]:
+        command = str(Path(sys.executable).with_name("bizol"))
+        arguments = [command, "reproduce", "table-1", "--jobs", "2", "--out", str(out), *more]
+        return subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True, start_new_session=True)
+
+    @staticmethod
+    def children(parent: int) -> list[int]:
+        """Return the processes started by this one (from Linux's process table)."""
+        listed = Path(f"/proc/{parent}/task/{parent}/children")
+        return [int(each) for each in listed.read_text().split()] if listed.exists() else []
 
 
 class TestPage:
@@ -604,6 +689,7 @@ class TestPage:
         assert min(seen["imageWidths"]) > 300  # the pictures were decoded
         assert seen["overflow"] <= 0
         assert seen["sticking"] == []
+        assert seen["scrolling"] == 0 or width < 1280  # on a desktop no table needs to be scrolled
         assert seen["claims"] == len(STATEMENTS) + len(TARGETS)
         assert seen["requests"] == 0
 

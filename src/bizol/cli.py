@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+from collections.abc import Iterator
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -73,7 +77,8 @@ def reproduce(
     """Reproduce the paper's Section V: its tables, its figures, and whether its claims hold.
 
     What was measured is kept in the output folder: a second run only redraws, and an interrupted one goes on where it
-    was. Open index.html there when it is done. The constants of the instances are ours, not the paper's.
+    was. Open index.html there when it is done. The constants of the instances are ours, not the paper's. A claim that
+    does not hold is reported and is no error; a drift found by --check is.
     """
     from bizol.reproduction.experiments import FULL, QUICK
     from bizol.reproduction.reproduce import known, writable
@@ -94,7 +99,7 @@ def reproduce(
     if find_spec("matplotlib") is None and any(name.startswith("figure") for name in names):
         raise typer.BadParameter("figures need matplotlib: pip install 'bizol[plots]'.", param_hint="EXPERIMENTS")
     console = Console()
-    with _bar() as progress:
+    with _bar() as progress, _patience():
         task = progress.add_task("measuring and drawing", total=None)
         try:
             made = run(
@@ -104,19 +109,23 @@ def reproduce(
                 jobs=jobs or os.cpu_count() or 1,
                 progress=lambda done, total: progress.update(task, completed=done, total=total),
             )
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, BrokenProcessPool, OSError) as error:
             progress.stop()
-            typer.echo(
-                f"Interrupted. What was measured is kept in {out}; the same command goes on from there.", err=True
-            )
-            raise typer.Exit(130) from None
-    wide = console if console.is_terminal else Console(width=130)
+            interrupted = isinstance(error, KeyboardInterrupt)
+            why = "Interrupted." if interrupted else f"Broken off: {error or type(error).__name__}"
+            typer.echo(f"{why} What was finished is kept in {out}; the same command goes on from there.", err=True)
+            raise typer.Exit(130 if interrupted else 1) from None
+    wide = console if console.width >= 130 else Console(width=130)  # a broken line is better than a missing digit
     for table in made.tables:
         wide.print(table.rich())
     for title, claims in (("Claims of Section V", made.claims), ("Distance to the paper", made.targets)):
         if claims:
             wide.print(_claims(title, claims))
-    console.print(f"The page is {made.page}; open it in a browser.", soft_wrap=True)
+    if len(names) < len(known(())):
+        typer.echo(
+            "The page shows this part alone; without arguments it is whole again, and what was measured is kept."
+        )
+    typer.echo(f"The page is {made.page}; open it in a browser.")
     if kept is not None:
         _compare(made.record, kept)
 
@@ -189,12 +198,31 @@ def _committed(setting: Setting) -> Record:
 def _compare(found: Record, kept: Record) -> None:
     from bizol.reproduction.record import drift
 
+    if not set(found) - {"setting", "claims"}:
+        typer.echo("Nothing to compare: these figures show no measurements.")
+        return
     if drifts := list(drift(found, kept)):
         typer.echo(f"Differs from the record, {len(drifts)} of its numbers:", err=True)
         for line in drifts[:20]:
             typer.echo(f"  {line}", err=True)
         raise typer.Exit(1)
     typer.echo("Agrees with the record.")
+
+
+@contextmanager
+def _patience() -> Iterator[None]:
+    """Say at the first Ctrl-C that what is under way will be finished, and that a second one stops at once."""
+
+    def interrupt(*_: object) -> None:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        typer.echo("Finishing what is under way; press Ctrl-C again to drop it.", err=True)
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _bar() -> Progress:

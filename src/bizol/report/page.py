@@ -11,7 +11,7 @@ from typing import final
 _STYLE = """
 :root { color-scheme: light; --ink: #1d2330; --soft: #5b6475; --line: #d9dee7; --good: #1f6f3d; --bad: #a3261d; }
 * { box-sizing: border-box; }
-body { margin: 0 auto; padding: 1.5rem 1rem 4rem; max-width: 62rem; color: var(--ink); background: #fff;
+body { margin: 0 auto; padding: 1.5rem 1rem 4rem; max-width: 70rem; color: var(--ink); background: #fff;
   font: 1rem/1.55 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif;
   overflow-wrap: break-word; }
 h1 { font-size: 1.7rem; line-height: 1.25; margin: 0 0 .5rem; }
@@ -20,11 +20,11 @@ nav a { margin-right: 1rem; white-space: nowrap; }
 a { color: #0b4f8a; }
 .lead { font-size: 1.05rem; }
 .wide { overflow-x: auto; margin: 1rem 0 .25rem; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .9rem; min-width: 60%; }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .875rem; min-width: 60%; }
 caption { text-align: left; font-weight: 600; padding-bottom: .4rem; }
-th, td { padding: .3rem .7rem; text-align: right; border-bottom: 1px solid var(--line); white-space: nowrap; }
+th, td { padding: .3rem .55rem; text-align: right; border-bottom: 1px solid var(--line); white-space: nowrap; }
 thead th { border-bottom: 2px solid var(--ink); }
-td:nth-child(odd) { color: var(--soft); }
+.quoted { color: var(--soft); }
 figure { margin: 1.25rem 0; text-align: center; }
 figure img { max-width: 100%; height: auto; }
 figcaption, .note { color: var(--soft); font-size: .875rem; text-align: left; }
@@ -34,7 +34,7 @@ ol.claims li.fails { border-color: var(--bad); }
 .verdict { font-weight: 600; color: var(--good); }
 .fails .verdict { color: var(--bad); }
 .about, .numbers { color: var(--soft); font-size: .875rem; }
-@media print { nav { display: none; } h2, figure, .wide { break-inside: avoid; } }
+@media print { nav { display: none; } .wide { overflow: visible; } h2, figure, .wide { break-inside: avoid; } }
 """
 
 

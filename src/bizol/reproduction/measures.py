@@ -80,8 +80,9 @@ def clarke_gaps(instance: TrackingInstance, decisions: Batches, tolerance: float
     for first in range(0, len(flat), ROWS):
         x = flat[first : first + ROWS]
         wish = x @ follower.matrix.T + follower.offset
-        y = follower(x)
-        grad_y = np.where(y == wish, objective.grad_y(x, y), 0.0)  # of the agents that are free
+        y = np.clip(wish, follower.lower, follower.upper)
+        free = (wish > follower.lower) & (wish < follower.upper)
+        grad_y = np.where(free, objective.grad_y(x, y), 0.0)
         gradient = objective.grad_x(x, y) + grad_y @ follower.matrix
         found = np.vecdot(gradient, x - box.minimize_linear(gradient))
         kinks = (np.minimum(np.abs(wish - follower.lower), np.abs(wish - follower.upper)) <= reach).any(axis=1)

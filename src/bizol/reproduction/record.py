@@ -14,11 +14,12 @@ from math import isclose
 from pathlib import Path
 from typing import Any
 
-from bizol.report.tables import Spread, Table
+import numpy as np
+
 from bizol.reproduction import paper
 from bizol.reproduction.claims import Claim
-from bizol.reproduction.experiments import METHODS, Setting
-from bizol.reproduction.results import Results
+from bizol.reproduction.experiments import METHODS, Measured, Setting
+from bizol.reproduction.results import Results, so_far
 
 Record = dict[str, Any]
 
@@ -26,26 +27,31 @@ COMMITTED = Path(__file__).with_name("record.json")
 TOLERANCE = 1e-6  # relative: far above rounding, far below anything one would read off a table
 
 
-def record(results: Results, tables: Iterable[Table], claims: Iterable[Claim]) -> Record:
-    """Return the numbers behind the tables and the figures, and which claims hold."""
+def record(results: Results, claims: Iterable[Claim]) -> Record:
+    """Return the numbers of every run that tables and figures show, and which claims hold."""
     written: Record = {"setting": asdict(results.setting)}
-    for table in tables:
-        written[table.name] = {
-            str(first): {column.name: _plain(cell) for column, cell in zip(table.columns[1:], rest, strict=True)}
-            for first, *rest in table.rows
-        }
-    if "box" in results.measured:
-        written["gaps"] = {
-            str(batch): {
-                "validation": results.validation("box", batch)[-1].tolist(),
-                **{f"Clarke, {method}": results.clarke(method, batch)[-1].tolist() for method in METHODS},
+    for response in ("box", "ball"):
+        if response in results.measured:
+            written[response] = {
+                f"{method}, B={batch}": _curves(results.cell(response, method, batch))
+                for method in METHODS
+                for batch in paper.BATCHES
             }
-            for batch in paper.BATCHES
-        }
     if "grid" in results.measured:
-        written["grid"] = {method: table.mean(axis=-1).tolist() for method, table in results.grid().items()}
+        written["grid"] = {method: table.tolist() for method, table in results.grid().items()}
     written["claims"] = {claim.name: claim.holds for claim in claims}
     return written
+
+
+def _curves(cell: Measured) -> Record:
+    """Return the ends of a cell's curves, run by run, and ten points of their means."""
+    rows = np.linspace(0, len(cell.queries) - 1, 10).astype(int)
+    told: Record = {"finals": cell.finals.tolist(), "values": cell.values[rows].mean(axis=1).tolist()}
+    for name, curve in (("validation", cell.validation), ("clarke", cell.clarke)):
+        if curve.size:
+            best = so_far(curve)
+            told[name] = {"best": best[-1].tolist(), "mean": best[rows].mean(axis=1).tolist()}
+    return told | {"saturated": float(cell.saturated.mean()), "crossings": cell.crossings.tolist()}
 
 
 def committed(setting: Setting) -> Record | None:
@@ -75,11 +81,7 @@ def drift(found: Any, kept: Any, where: str = "") -> Iterator[str]:
 
 def commit(paths: Iterable[Path], to: Path = COMMITTED) -> None:
     """Write the records in these files into the committed one."""
-    to.write_text(json.dumps([json.loads(path.read_text()) for path in paths], indent=1) + "\n")
-
-
-def _plain(cell: Any) -> Any:
-    return [cell.mean, cell.sd] if isinstance(cell, Spread) else cell
+    to.write_text(json.dumps([json.loads(path.read_text()) for path in paths]) + "\n")
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from html import escape
 from pathlib import Path
@@ -15,10 +15,23 @@ from bizol.report.page import Section, page, picture
 from bizol.report.tables import FORMS, Column, Table
 from bizol.reproduction import figures, paper, tables
 from bizol.reproduction.claims import STATEMENTS, TARGETS, Claim, verdicts
-from bizol.reproduction.experiments import FULL, Experiment, Setting, Store, measure_all, workers
+from bizol.reproduction.experiments import (
+    FULL,
+    Cell,
+    Experiment,
+    Key,
+    Measured,
+    Setting,
+    Store,
+    measure_all,
+    unheard,
+    workers,
+)
 from bizol.reproduction.instances import BALL, BOX, GRID, Constants
 from bizol.reproduction.record import Record, record
 from bizol.reproduction.results import Results
+
+DRAWING = 12.0  # effort of drawing a figure, in the units of a cell's
 
 
 @final
@@ -28,7 +41,12 @@ class Exhibit:
 
     shows: Experiment | None
     make: Callable[..., Any]
-    caption: str = ""
+    caption: str = ""  # of a figure; a table has its own
+
+    @property
+    def is_figure(self) -> bool:
+        """Whether it is drawn."""
+        return bool(self.caption)
 
 
 EXHIBITS = {
@@ -105,7 +123,8 @@ def reproduce(
     """Reproduce tables and figures of Section V into a folder.
 
     What was measured is kept in the folder's `cache`, so a second run only redraws and an interrupted one goes on where
-    it was. The numbers do not depend on `jobs`.
+    it was. The numbers do not depend on `jobs`: the work is always done in processes of their own, so a script that
+    calls this needs the usual `if __name__ == "__main__":`.
 
     Args:
         names: "table-1", ..., "figure-6"; everything by default.
@@ -119,25 +138,26 @@ def reproduce(
     writable(out)
     experiments = list(dict.fromkeys(EXHIBITS[name].shows for name in exhibits))
     cells = {experiment: setting.cells(experiment) for experiment in experiments if experiment is not None}
-    every = [cell for group in cells.values() for cell in group.values()]
-    drawings = [name for name in exhibits if name.startswith("figure")]
-    total, done = sum(cell.effort for cell in every) + 12.0 * len(drawings), 0.0
+    drawings = [name for name in exhibits if EXHIBITS[name].is_figure]
     store = Store(out / "cache")
-    (out / "figures").mkdir(exist_ok=True)
+    missing = [cell for group in cells.values() for cell in group.values() if store.load(cell) is None]
+    total, done = sum(cell.effort for cell in missing) + DRAWING * len(drawings), 0.0
+    progress(done, total)
     with workers(jobs) as pool:
-        for cell in measure_all(every, store, pool):
+        for cell in measure_all(missing, store, pool):
             done += cell.effort
             progress(done, total)
-        drawn = {name: pool.submit(_draw, name, setting, store, out / "figures") for name in drawings}
+        with unheard():
+            drawn = [pool.submit(_draw, name, setting, store, out / "figures") for name in drawings]
         results = read(setting, cells, store)
-        written = [EXHIBITS[name].make(results) for name in exhibits if name.startswith("table")]
+        written = [EXHIBITS[name].make(results) for name in exhibits if not EXHIBITS[name].is_figure]
         claims, targets = list(verdicts(results, STATEMENTS)), list(verdicts(results, TARGETS))
-        for future in drawn.values():
+        for future in drawn:
             future.result()
-            done += 12.0
+            done += DRAWING
             progress(done, total)
     _write_tables(written, out / "tables")
-    kept = record(results, written, [*claims, *targets])
+    kept = record(results, [*claims, *targets])
     (out / "record.json").write_text(json.dumps(kept, indent=1) + "\n")
     document = _page(results, exhibits, {table.name: table for table in written}, claims, targets, out / "figures")
     (out / "index.html").write_text(document, encoding="utf-8")
@@ -146,21 +166,26 @@ def reproduce(
     )
 
 
-def writable(folder: Path) -> None:
-    """Make the folder and a file in it, or say why not."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except OSError as error:
-        raise ValueError(f"The folder {folder} cannot be written: {error.strerror or error}.") from error
+def writable(out: Path) -> None:
+    """Make the folder, the folders in it and a file in each, or say why not."""
+    for folder in (out, out / "cache", out / "tables", out / "figures"):
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=folder):
+                pass
+        except OSError as error:
+            raise ValueError(f"The folder {folder} cannot be written: {error.strerror or error}.") from error
 
 
-def read(setting: Setting, cells: dict[Experiment, Any], store: Store) -> Results:
+def read(setting: Setting, cells: Mapping[Experiment, Mapping[Key, Cell]], store: Store) -> Results:
     """Read the measured cells back."""
-    measured: dict[Experiment, Any] = {}
+    measured: dict[Experiment, dict[Key, Measured]] = {}
     for experiment, group in cells.items():
-        measured[experiment] = {key: store.load(cell) for key, cell in group.items()}
+        measured[experiment] = {}
+        for key, cell in group.items():
+            if (found := store.load(cell)) is None:
+                raise RuntimeError(f"{store.path(cell)} was measured, and is gone or damaged; run it again.")
+            measured[experiment][key] = found
     return Results(setting, measured)
 
 
@@ -173,7 +198,6 @@ def _draw(name: str, setting: Setting, store: Store, folder: Path) -> None:
 
 
 def _write_tables(written: Iterable[Table], folder: Path) -> None:
-    folder.mkdir(exist_ok=True)
     for table in written:
         for suffix, form in FORMS.items():
             (folder / f"{table.name}.{suffix}").write_text(form(table), encoding="utf-8")
@@ -241,7 +265,7 @@ def _list(claims: list[Claim]) -> str:
 def _instances() -> str:
     columns = (Column(name="constant"), *(Column(name=name) for name in ("box", "ball", "grid")))
     rows = tuple(
-        (field.name.replace("_", " "), *(str(getattr(constants, field.name)) for constants in (BOX, BALL, GRID)))
+        (field.name.replace("_", " "), *(_constant(getattr(each, field.name)) for each in (BOX, BALL, GRID)))
         for field in fields(Constants)
     )
     return Table(
@@ -251,3 +275,7 @@ def _instances() -> str:
         rows=rows,
         note="Every instance is drawn by bizol.reproduction.instances.tracking_instance.",
     ).html()
+
+
+def _constant(value: Any) -> str:
+    return "–" if value is None else f"{value[0]} to {value[1]}" if isinstance(value, tuple) else str(value)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bizol.reproduction import paper
-from bizol.reproduction.experiments import Experiment, Measured, MethodName, Setting
+from bizol.reproduction.experiments import Experiment, Key, Measured, MethodName, Setting
 
 Runs = NDArray[np.float64]  # one number per run
 
@@ -21,7 +21,7 @@ class Results:
     """What was measured, by experiment and (method, B, n, m)."""
 
     setting: Setting
-    measured: Mapping[Experiment, Mapping[tuple[MethodName, int, int, int], Measured]]
+    measured: Mapping[Experiment, Mapping[Key, Measured]]
 
     def cell(self, experiment: Experiment, method: MethodName, batch: int) -> Measured:
         """Return a cell of the box or the ball experiment."""
