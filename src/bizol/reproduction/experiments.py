@@ -73,11 +73,11 @@ class Cell:
 
     @property
     def effort(self) -> float:
-        """Roughly how long it takes, in runs' worth of queries, for a bar that does not jump."""
+        """Roughly how many seconds it takes, for a bar that does not jump."""
         iterations = self.budget / (2 * self.batch)
-        looked_at = 40 * iterations if self.closely and self.method == "Bi-ZOL" else 0
-        asked = self.budget * sqrt(self.n * self.m / 4000)
-        return 2 + self.seeds * (asked + 4 * iterations + looked_at) / 20_000
+        asked = 1.5e-6 * self.budget * sqrt(self.n * self.m / 4000)
+        looked_at = 2e-5 + 4e-5 * (self.method == "Bi-ZOL") if self.closely else 0.0
+        return 0.02 + self.seeds * (asked + (1e-5 + looked_at) * iterations)
 
 
 @final

@@ -31,7 +31,7 @@ from bizol.reproduction.instances import BALL, BOX, GRID, Constants
 from bizol.reproduction.record import Record, record
 from bizol.reproduction.results import Results
 
-DRAWING = 12.0  # effort of drawing a figure, in the units of a cell's
+DRAWING = 1.0  # seconds, roughly, that a figure takes
 
 
 @final
