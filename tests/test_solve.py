@@ -45,12 +45,8 @@ def test_the_budget_is_a_hard_ceiling_and_the_count_is_right(
 
 
 @given(budget=st.integers(1, 400))
-def test_the_default_method_keeps_every_budget_that_covers_three_queries(budget: int) -> None:
-    if budget < 3:
-        with pytest.raises(ValueError, match=r"must cover one iteration of BiZOL.*3 queries"):
-            bizol.minimize(saturated(), budget=budget)
-    else:
-        assert bizol.minimize(saturated(), budget=budget, seed=1).queries <= budget
+def test_the_default_method_spends_every_budget_to_the_last_query(budget: int) -> None:
+    assert bizol.minimize(saturated(), budget=budget, seed=1).queries == budget
 
 
 def test_whole_iterations_only_and_the_rest_observes_the_last_decision() -> None:
@@ -250,8 +246,9 @@ def test_a_set_that_cannot_take_a_nan_is_not_blamed_for_it() -> None:
             return True
 
     objective = bizol.Objective(lambda x, y: 0.0, lambda x, y: x, lambda x, y: np.full(3, np.nan))
+    problem, method = saturated(objective=objective, feasible_set=Strict()), BiZOL(delta=0.1, step=0.1, batch=3)
     with pytest.raises(EvaluationError, match="hypergradient of iteration 0 is not finite in coordinate 0"):
-        bizol.minimize(saturated(objective=objective, feasible_set=Strict()), budget=100)
+        bizol.minimize(problem, method=method, budget=100)
 
 
 def test_a_set_that_fails_by_itself_says_so() -> None:
@@ -265,7 +262,7 @@ def test_a_set_that_fails_by_itself_says_so() -> None:
             return True
 
     with pytest.raises(RuntimeError, match="out of order") as caught:
-        bizol.minimize(saturated(feasible_set=Broken()), budget=100)
+        bizol.minimize(saturated(feasible_set=Broken()), method=BiZOL(delta=0.1, step=0.1, batch=3), budget=100)
     assert caught.value.solution.queries > 0  # type: ignore[attr-defined]
 
 
@@ -395,12 +392,5 @@ def test_of_equal_values_the_first_is_the_best() -> None:
     assert bizol.minimize(saturated(objective=flat), budget=100, seed=0).best.iteration == 0
 
 
-def test_the_default_method_is_fitted_to_size_and_budget() -> None:
-    def default(n: int, budget: int, **changes: Any) -> Any:
-        return bizol.minimize(saturated(n, **changes), budget=budget, seed=0, stop=lambda state: True).method
-
-    assert default(20, 10_000) == BiZOL(0.04, bizol.open_loop(), 20, bizol.OrthonormalBlocks())
-    assert default(20, 100).batch == 5
-    assert default(20, 3).batch == 1
-    point = default(3, 100, feasible_set=bizol.Box(np.ones(3), np.ones(3)))
-    assert point.delta == 0.02
+def test_the_default_method_is_the_one_that_needs_the_fewest_queries() -> None:
+    assert bizol.minimize(saturated(), budget=5, seed=0).method == bizol.Foresight()

@@ -42,7 +42,7 @@ from bizol.feasible_sets import (
     Spectraplex,
     Translated,
 )
-from bizol.methods import VZO, BiZOL, Method, Move, PowerLaw, State, horizon_tuned, inverse_sqrt, open_loop
+from bizol.methods import VZO, BiZOL, Foresight, Method, Move, PowerLaw, State, horizon_tuned, inverse_sqrt, open_loop
 from bizol.problem import Anchor, EvaluationError, Objective, Problem
 from bizol.sensitivity import Hypergradient, Sensitivity
 from bizol.solution import History, Iterate, Solution, Status
@@ -70,6 +70,7 @@ __all__ = [
     "Evaluator",
     "ExactGap",
     "FeasibleSet",
+    "Foresight",
     "History",
     "Hypergradient",
     "HypergradientEstimate",

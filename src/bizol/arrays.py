@@ -124,6 +124,13 @@ def stack(rows: list[Response]) -> Responses:
     return namespace(rows[0]).stack(rows)
 
 
+def weighted(weights: Point, rows: Responses) -> Response:
+    """Return the sum of the rows, each with its weight, computed where the rows are."""
+    if isinstance(rows, np.ndarray):
+        return weights @ rows
+    return namespace(rows).asarray(weights, dtype=rows.dtype, device=rows.device) @ rows
+
+
 def infinite_rows(responses: Responses) -> list[int]:
     """Return the rows that hold a NaN or an infinity."""
     if isinstance(responses, np.ndarray) and np.count_nonzero(np.isfinite(responses)) == responses.size:

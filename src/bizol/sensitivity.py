@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
 import numpy as np
 
-from bizol.arrays import Point, Points, Response, Responses, to_numpy
+from bizol.arrays import Point, Points, Response, Responses, stack, to_numpy, weighted
 from bizol.problem import Anchor
 
 
@@ -54,3 +55,91 @@ class Hypergradient:
 def anchored(anchor: Anchor, sensitivity: Sensitivity) -> Hypergradient:
     """Combine exact partial gradients and estimated sensitivity: ĝ = d_x + Ĵᵀd_y, eq. (29)."""
     return Hypergradient(anchor.at, anchor.grad_x + sensitivity.pull_back(anchor.grad_y))
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Secant:
+    """How the response changed between two decisions."""
+
+    start: Point
+    end: Point
+    difference: Response  # y(end) − y(start)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RememberedSensitivity:
+    """A response Jacobian M put together from secants of the past, kept as its factors.
+
+        M = Σ_j t_j q_jᵀ   with orthonormal q_j,   so that   M s = Δy   for every secant (s, Δy) that was taken.
+
+    It knows as many directions as independent secants were taken, and is zero across the others.
+    """
+
+    at: Point
+    directions: Points  # Q (k, n), orthonormal rows
+    slopes: Responses | None  # T (k, m), rows t_j; None while nothing is known
+    distances: Point  # (k,) how far from `at` the secant of each direction reached
+
+    @property
+    def rank(self) -> int:
+        """In how many directions the response's change is known."""
+        return len(self.directions)
+
+    def push(self, step: Point) -> Response:
+        """Return M step, the change the response is expected to make."""
+        return weighted(self.directions @ step, self.slopes)
+
+    def pull_back(self, covector: Response) -> Point:
+        """Return Mᵀd."""
+        return np.asarray(to_numpy(self.slopes @ covector) @ self.directions)
+
+
+def remember(
+    secants: Sequence[Secant], at: Point, *, scale: float, most: int, independence: float = 0.15
+) -> RememberedSensitivity:
+    """Put a Jacobian together from the secants that speak best of a neighborhood.
+
+    Secants are taken in the order in which they fit the ball of radius `scale` around `at`: the best is one whose
+    farther end is at this distance; one that reaches farther is worse than one that stays nearer, and between equals
+    the newer comes first. One that adds too little to those taken before, less than `independence` of its length, is
+    left out, as its error would be divided by that little.
+
+    Args:
+        secants: the oldest first.
+        at: where the Jacobian is wanted.
+        scale: the size of the neighborhood.
+        most: how many directions are kept.
+        independence: the smallest sine of the angle between a secant and the span of those before it.
+
+    """
+    directions = np.zeros((most, at.size))
+    slopes: list[Response] = []
+    taken: list[float] = []
+    if secants:
+        starts, ends = np.array([each.start for each in secants]), np.array([each.end for each in secants])
+        reach = np.maximum(np.linalg.norm(starts - at, axis=1), np.linalg.norm(ends - at, axis=1))
+        misfit = np.log(np.maximum(reach, 1e-300) / scale)
+        misfit = np.where(misfit > 0, misfit, -0.3 * misfit)
+        for index in np.lexsort((-np.arange(len(secants)), misfit)):
+            step, count = ends[index] - starts[index], len(slopes)
+            known = directions[:count]
+            along = known @ step
+            across = step - along @ known
+            across -= (known @ across) @ known  # once more, for rounding
+            size = float(np.linalg.norm(across))
+            if size <= independence * float(np.linalg.norm(step)):
+                continue
+            change = secants[index].difference
+            slopes.append((change - weighted(along, stack(slopes)) if slopes else change) / size)
+            directions[count] = across / size
+            taken.append(float(reach[index]))
+            if len(slopes) == most:
+                break
+    return RememberedSensitivity(
+        at=at,
+        directions=directions[: len(slopes)],
+        slopes=stack(slopes) if slopes else None,
+        distances=np.array(taken),
+    )

@@ -182,6 +182,11 @@ class Recorder:
             self._next_draw = int(self._next_draw / (1 - self._draws.random())) + 1
         self._moves += 1
         self._x = to
+        self._last = None
+        if move.landed is not None:
+            self._last = Iterate(iteration=self._moves, x=to, y=move.landed.response, value=move.landed.value)
+            if self._best is None or move.landed.value < self._best.value:
+                self._best = self._last
 
     def closed(self, response: Response, value: float, queries: int) -> None:
         """Take note of the response to the last decision."""

@@ -61,7 +61,7 @@ def minimize(
         problem: what to minimize.
         x0: where to start; the center of the feasible set by default.
         budget: the number of response queries that may be spent; never exceeded.
-        method: how to go about it; by default a `BiZOL` fitted to the problem's size and the budget.
+        method: how to go about it; by default `Foresight`, the one that needs the fewest queries.
         seed: makes the run repeatable; without it, fresh randomness is used and reported in `solution.seed`.
         stop: called with every state; the run ends when it returns True.
         progress: show a bar, when the output is a terminal.
@@ -91,7 +91,7 @@ def minimize(
 
     """
     _check_arguments(problem, budget, stop)
-    method = default_method(problem, int(budget)) if method is None else method
+    method = default_method() if method is None else method
     _check_method(method)
     start = state = method.start(problem, x0, seed=seed)
     if budget < (needed := len(method.ask(start))):
@@ -110,7 +110,8 @@ def minimize(
                 if stop is not None and stop(state):
                     stopped = True
                     break
-            if not stopped and evaluator.affords(1):
+            observed = state.move is not None and state.move.landed is not None
+            if not stopped and not observed and evaluator.affords(1):
                 response = evaluator.evaluate(state.x[None])
                 value = float(problem.objective.values(state.x[None], response)[0])
                 recorder.closed(owned(response[0, ...]), value, queries=evaluator.queries)
@@ -120,7 +121,7 @@ def minimize(
     solution = recorder.solution(
         queries=evaluator.queries,
         status=status,
-        message=f"{status.value} {failure or ''}".strip(),
+        message=" ".join(filter(None, (status.value, str(failure or ""), getattr(state, "remark", "")))),
         seed=start.seed,
         method=method,
     )

@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar, final
 from numpy.typing import ArrayLike
 
 from bizol.arrays import Point, Points, Response, Responses
-from bizol.problem import Problem
+from bizol.problem import Anchor, Problem
 from bizol.sensitivity import Hypergradient
 
 
@@ -26,6 +26,7 @@ class Move:
     step: float  # γ_k
     delta: float  # δ_k
     queries: int
+    landed: Anchor | None = None  # what is known already at the decision it led to
 
 
 class StateLike(Protocol):

@@ -1,0 +1,110 @@
+"""Minimizing a known function over a feasible set: work that costs no query."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import sqrt
+
+import numpy as np
+
+from bizol.arrays import Point
+from bizol.feasible_sets import FeasibleSet
+from bizol.feasible_sets.protocol import projection
+
+ValueAndGradient = Callable[[Point], tuple[float, Point]]
+
+
+def descend(
+    function: ValueAndGradient, x: Point, feasible_set: FeasibleSet, *, rounds: int = 60
+) -> tuple[Point, float]:
+    """Return a point of the set with a value as low as a few rounds from x get it, and that value.
+
+    By accelerated projected gradient where the set offers a projection, by pairwise Frank–Wolfe steps elsewhere. Never
+    returns a point that is worse than x.
+
+    Args:
+        function: returns the value and the gradient.
+        x: where to begin, in the set.
+        feasible_set: the set.
+        rounds: how many steps to take at most.
+
+    Example:
+        >>> import bizol
+        >>> square = lambda u: (float((u - 2) @ (u - 2)), 2 * (u - 2))
+        >>> descend(square, np.zeros(2), bizol.Box([-1, -1], [1, 3]))[0].round(3)
+        array([1., 2.])
+
+    """
+    onto = projection(feasible_set)
+    if onto is None:
+        return _pairwise(function, x, feasible_set, rounds)
+    return _projected(function, x, onto, feasible_set.diameter, rounds)
+
+
+def _projected(
+    function: ValueAndGradient, x: Point, onto: Callable[[Point], Point], diameter: float, rounds: int
+) -> tuple[Point, float]:
+    """Take accelerated steps with a curvature found by doubling, and start over when momentum leads uphill."""
+    value, gradient = function(x)
+    u, first = x, value
+    curvature = max(float(np.linalg.norm(gradient)) / (0.1 * diameter), 1e-12) if diameter > 0 else 1.0
+    ahead, ahead_value, ahead_gradient, momentum = u, value, gradient, 1.0
+    for round_ in range(rounds):
+        for _ in range(60):
+            w = onto(ahead - ahead_gradient / curvature)
+            step = w - ahead
+            w_value, w_gradient = function(w)
+            bound = ahead_value + float(ahead_gradient @ step) + curvature / 2 * float(step @ step)
+            if w_value <= bound + 1e-13 * abs(ahead_value):
+                break
+            curvature *= 2
+        if w_value > value or float((ahead - w) @ (w - u)) > 0:
+            if momentum == 1.0:
+                break
+            ahead, ahead_value, ahead_gradient, momentum = u, value, gradient, 1.0
+            continue
+        following = (1 + sqrt(1 + 4 * momentum**2)) / 2
+        ahead = w + (momentum - 1) / following * (w - u)
+        gained, length = value - w_value, float(np.linalg.norm(w - u))
+        u, value, gradient, momentum = w, w_value, w_gradient, following
+        if length <= 1e-13 * diameter or (round_ > 6 and gained <= 1e-7 * (first - value)):
+            break
+        ahead_value, ahead_gradient = function(ahead)
+        curvature *= 0.85
+    return u, value
+
+
+def _pairwise(function: ValueAndGradient, x: Point, feasible_set: FeasibleSet, rounds: int) -> tuple[Point, float]:
+    """Move weight from the worst of the points in use to the best vertex, as far as a doubling curvature allows."""
+    atoms, weights = [x], [1.0]
+    u, (value, gradient) = x, function(x)
+    curvature = max(float(np.linalg.norm(gradient)) / (0.1 * feasible_set.diameter or 1.0), 1e-12)
+    for _ in range(rounds):
+        vertex = feasible_set.minimize_linear(gradient)
+        worst = int(np.argmax([gradient @ atom for atom in atoms]))
+        direction = vertex - atoms[worst]
+        slope = -float(gradient @ direction)
+        square = float(direction @ direction)
+        if slope <= 1e-14 * abs(value) or square == 0:
+            break
+        for _ in range(60):
+            step = min(weights[worst], slope / (curvature * square))
+            w = u + step * direction
+            w_value, w_gradient = function(w)
+            if w_value <= value - step * slope + curvature / 2 * step**2 * square + 1e-13 * abs(value):
+                break
+            curvature *= 2
+        if w_value > value:
+            break
+        u, value, gradient = w, w_value, w_gradient
+        weights[worst] -= step
+        same = [index for index, atom in enumerate(atoms) if np.array_equal(atom, vertex)]
+        if same:
+            weights[same[0]] += step
+        else:
+            atoms.append(vertex)
+            weights.append(step)
+        kept = [index for index, weight in enumerate(weights) if weight > 0]
+        atoms, weights = [atoms[index] for index in kept], [weights[index] for index in kept]
+        curvature *= 0.85
+    return u, value

@@ -1,0 +1,349 @@
+"""Foresight: few queries, any set, any units, any library, and never worse than the best it has seen."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import islice, pairwise
+from typing import Any
+
+import array_api_strict as strict
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import minimize as scipy_minimize
+
+import bizol
+from bizol import EvaluationError, Foresight, Objective, Problem
+from bizol.followers import BallProjection, BoxProjection
+from bizol.methods.descent import descend
+from bizol.objectives import Tracking
+from bizol.reproduction.instances import BALL, BOX, tracking_instance
+from bizol.sensitivity import Secant, remember
+from bizol.testing import check_method
+from tests.problems import Array, affine, saturated
+
+SETS: dict[str, bizol.FeasibleSet] = {
+    "box": bizol.Box(-np.ones(4), np.ones(4)),
+    "ball": bizol.Ball(np.zeros(4), 1.5),
+    "simplex": bizol.Simplex(4),
+    "l1": bizol.L1Ball(np.zeros(4), 1.0),
+    "polytope": bizol.Polytope(A_ub=np.ones((1, 4)), b_ub=[1.0], lower=-np.ones(4), upper=np.ones(4)),
+    "hull": bizol.ConvexHull(np.vstack([np.eye(4), -np.eye(4), np.full(4, 0.7)])),
+    "product": bizol.Product([bizol.Simplex(2), bizol.Ball(np.zeros(2), 1.0)]),
+}
+every_set = pytest.mark.parametrize("name", SETS)
+
+
+def dominated(*, ball: bool = False, width: float = 1.0, capacity: tuple[float, float] = (0.3, 1.0)) -> Any:
+    """A tracking problem whose objective is all about the response: n=20, m=200."""
+    rng = np.random.default_rng(0)
+    n, m, p = 20, 200, 40
+    matrix, offset = rng.standard_normal((m, n)) / np.sqrt(n), 0.3 * rng.standard_normal(m)
+    output, coupling = rng.standard_normal((p, m)) / np.sqrt(m), rng.standard_normal((n, m)) / np.sqrt(m)
+    limits = rng.uniform(*capacity, m)
+    x_ref, wanted = 0.5 * width * rng.uniform(-1, 1, n), 0.7 * width * rng.uniform(-1, 1, n)
+    follower = BallProjection(matrix, offset, 5.0) if ball else BoxProjection(matrix, offset, -limits, limits)
+    objective = Tracking(
+        effort=0.1,
+        tracking=5.0,
+        payment=0.1,
+        x_ref=x_ref,
+        y_ref=output @ follower(wanted) + 0.1 * rng.standard_normal(p),
+        output=output,
+        coupling=coupling,
+    )
+    box = bizol.Box(-width * np.ones(n), width * np.ones(n))
+    start = width * rng.uniform(-1, 1, n)
+    return Problem(objective.objective(), follower, box, vectorized=True), start
+
+
+def calibrated(constants: Any) -> Any:
+    instance = tracking_instance(constants)
+    return instance.problem, instance.start
+
+
+def reference(problem: Any, start: Array) -> float:
+    """The best of a multistart with the exact gradient."""
+    follower, objective, box = problem.response, problem.objective, problem.feasible_set
+
+    def value_and_gradient(x: Array) -> tuple[float, Array]:
+        y = follower(x)
+        (piece, *_) = follower.pieces(x).labels
+        gradient = objective.grad_x(x, y) + objective.grad_y(x, y) @ follower.jacobian(piece, x)
+        return float(objective.value(x, y)), gradient
+
+    rng, best = np.random.default_rng(1), np.inf
+    for begin in [start, *rng.uniform(box.lower, box.upper, (14, start.size))]:
+        bounds = list(zip(box.lower, box.upper, strict=True))
+        found = scipy_minimize(value_and_gradient, begin, jac=True, method="L-BFGS-B", bounds=bounds)
+        best = min(best, float(found.fun))
+    return best
+
+
+class Watched:
+    """A follower that remembers what it was asked, and can be noisy or strict about X."""
+
+    def __init__(self, problem: Problem, *, noise: float = 0.0) -> None:
+        self.problem, self.noise = problem, noise
+        self.points: list[Array] = []
+        self.values: list[float] = []
+        self.rng = np.random.default_rng(3)
+
+    def __call__(self, x: Array) -> Array:
+        assert self.problem.feasible_set.contains(x), "asked outside of X"
+        y = self.problem.response(x[None])[0] if self.problem.vectorized else self.problem.response(x)
+        y = y * (1 + self.noise * self.rng.standard_normal(y.shape))
+        self.points.append(x.copy())
+        self.values.append(float(self.problem.objective.values(x[None], y[None])[0]))
+        return np.asarray(y)
+
+    def asked(self) -> Problem:
+        return replace(self.problem, response=self, vectorized=False)
+
+
+class TestQueries:
+    @pytest.mark.parametrize("kind", ["box, calibrated", "ball, calibrated", "box, dominated", "ball, dominated"])
+    def test_a_hundred_queries_are_enough_for_a_thousandth_and_three_hundred_for_a_ten_thousandth(
+        self, kind: str
+    ) -> None:
+        """Median of five seeded runs, n=20, m=200: the same numbers every time."""
+        problem, start = {
+            "box, calibrated": lambda: calibrated(BOX),
+            "ball, calibrated": lambda: calibrated(BALL),
+            "box, dominated": dominated,
+            "ball, dominated": lambda: dominated(ball=True),
+        }[kind]()
+        best = reference(problem, start)
+        first = float(problem.objective.value(start, problem.response(start)))
+        for budget, wanted in ((100, 1e-3), (300, 1e-4)):
+            reached = [bizol.minimize(problem, start, budget=budget, seed=seed).value for seed in range(5)]
+            assert (np.median(reached) - best) / (first - best) <= wanted
+
+    def test_an_affine_response_is_solved_within_two_rounds_of_its_directions(self) -> None:
+        rng = np.random.default_rng(0)
+        problem = affine(rng.standard_normal((7, 5)))
+        jacobian = np.array([problem.response(axis) for axis in np.eye(5)]).T
+        exact = np.linalg.solve(np.eye(5) + jacobian.T @ jacobian, 0.5 * jacobian.sum(axis=0))
+        assert np.abs(exact).max() < 1  # inside the box
+        assert bizol.minimize(problem, budget=13, seed=0).x == pytest.approx(exact, abs=1e-4)
+
+    def test_it_needs_far_fewer_queries_than_the_method_it_grew_from(self) -> None:
+        problem, start = calibrated(BOX)
+        best = reference(problem, start)
+        first = float(problem.objective.value(start, problem.response(start)))
+        few = bizol.minimize(problem, start, budget=60, seed=0).value
+        many = bizol.minimize(problem, start, budget=3_000, seed=0, method=bizol.BiZOL(0.08, 0.1, 10)).value
+        assert (few - best) / (first - best) < 1e-2 < (many - best) / (first - best)
+
+
+class TestLaws:
+    @every_set
+    @pytest.mark.parametrize("workers", [1, 4])
+    def test_it_keeps_the_laws_of_a_method_on_every_set(self, name: str, workers: int) -> None:
+        rng = np.random.default_rng(1)
+        problem = affine(rng.standard_normal((6, 4)), feasible_set=SETS[name])
+        check_method(Foresight(workers=workers), problem, iterations=25, seed=2)
+
+    @every_set
+    def test_it_asks_within_the_set_alone_and_returns_the_best_it_has_seen(self, name: str) -> None:
+        rng = np.random.default_rng(1)
+        watched = Watched(affine(rng.standard_normal((6, 4)), feasible_set=SETS[name]))
+        solution = bizol.minimize(watched.asked(), budget=60, seed=0)
+        assert solution.value == min(watched.values)
+        assert np.array_equal(solution.x, watched.points[int(np.argmin(watched.values))])
+        assert solution.queries == len(watched.values) == 60
+
+    @every_set
+    def test_it_finds_the_minimum_on_every_set(self, name: str) -> None:
+        """Against plain Frank–Wolfe with the exact gradient of the reduced problem, which is convex here."""
+        rng = np.random.default_rng(1)
+        jacobian, feasible_set = rng.standard_normal((6, 4)), SETS[name]
+        problem = affine(jacobian, feasible_set=feasible_set)
+        x = feasible_set.center
+        for k in range(20_000):
+            gradient = x + jacobian.T @ (jacobian @ x - 0.5)
+            x = x + 2 / (k + 2) * (feasible_set.minimize_linear(gradient) - x)
+        lowest = problem.objective.value(x, jacobian @ x)
+        found = bizol.minimize(problem, budget=60, seed=0).value
+        assert found <= lowest + 1e-4 * (1 + abs(lowest))
+
+    @given(x_scale=st.integers(-6, 6), y_scale=st.integers(-6, 6), value_scale=st.integers(-6, 6))
+    def test_units_change_nothing(self, x_scale: int, y_scale: int, value_scale: int) -> None:
+        """Powers of two scale floating-point numbers exactly, so the runs agree to the last bit."""
+        a, b, c = 2.0**x_scale, 2.0**y_scale, 2.0**value_scale
+        plain = saturated(3)
+        objective = plain.objective
+        scaled = Problem(
+            Objective(
+                lambda x, y: c * objective.value(x / a, y / b),
+                lambda x, y: c / a * objective.grad_x(x / a, y / b),
+                lambda x, y: c / b * objective.grad_y(x / a, y / b),
+            ),
+            lambda x: b * plain.response(x / a),
+            bizol.Box(-a * np.ones(3), a * np.ones(3)),
+        )
+        ours = bizol.minimize(plain, 0.3 * np.ones(3), budget=30, seed=0)
+        theirs = bizol.minimize(scaled, 0.3 * a * np.ones(3), budget=30, seed=0)
+        assert np.array_equal(theirs.x / a, ours.x)
+        assert theirs.value / c == ours.value
+
+    def test_several_workers_are_asked_at_a_time_and_help(self) -> None:
+        problem, start = dominated()
+        method = Foresight(workers=8)
+        sizes = {len(method.ask(state)) for state in islice(bizol.iterate(problem, method, start, seed=0), 12)}
+        assert sizes == {8}
+        alone = bizol.minimize(problem, start, budget=12, seed=0).value
+        together = bizol.minimize(problem, start, budget=12 * 8, seed=0, method=method).value
+        assert together < alone
+
+    def test_runs_differ_by_seed_alone(self) -> None:
+        problem, start = dominated()
+        values = [bizol.minimize(problem, start, budget=30, seed=seed).value for seed in (0, 0, 1)]
+        assert values[0] == values[1] != values[2]
+
+    @pytest.mark.parametrize("workers", [0, 1.5, True])
+    def test_workers_are_counted(self, workers: Any) -> None:
+        with pytest.raises(ValueError, match="positive integer"):
+            Foresight(workers=workers)
+
+    def test_responses_stay_in_their_library(self) -> None:
+        def phi(x: Any, y: Any) -> float:
+            return float(x @ x + strict.sum((y - 0.5) ** 2))
+
+        problem = Problem(
+            Objective(phi, lambda x, y: 2 * x, lambda x, y: 2 * (y - 0.5)),
+            lambda x: strict.asarray(np.minimum(2 * x, 0.7)),
+            bizol.Box(-np.ones(3), np.ones(3)),
+        )
+        ours = replace(
+            problem,
+            response=lambda x: np.minimum(2 * x, 0.7),
+            objective=Objective(
+                lambda x, y: float(x @ x + ((y - 0.5) ** 2).sum()), lambda x, y: 2 * x, lambda x, y: 2 * (y - 0.5)
+            ),
+        )
+        theirs = bizol.minimize(problem, budget=25, seed=0)
+        assert theirs.x == pytest.approx(bizol.minimize(ours, budget=25, seed=0).x, abs=1e-9)
+        assert type(theirs.y).__module__.startswith("array_api_strict")
+
+
+class TestTrouble:
+    @pytest.mark.parametrize(("noise", "reached"), [(1e-4, 1e-3), (1e-2, 3e-2)])
+    def test_noise_is_noticed_said_and_lived_with(self, noise: float, reached: float) -> None:
+        problem, start = dominated()
+        best = reference(problem, start)
+        first = float(problem.objective.value(start, problem.response(start)))
+        watched = Watched(problem, noise=noise)
+        solution = bizol.minimize(watched.asked(), start, budget=300, seed=0)
+        true = float(problem.objective.value(solution.x, problem.response(solution.x)))
+        assert (true - best) / (first - best) < reached
+        assert "noise limits" in solution.message
+        assert "noise" not in bizol.minimize(problem, start, budget=300, seed=0).message
+
+    def test_an_objective_that_is_not_defined_everywhere_is_kept_where_it_is(self) -> None:
+        """φ = −Σ log y has no value at forecasts below zero, which a linear forecast will make."""
+        problem = Problem(
+            Objective(
+                lambda x, y: float(10 * x @ x - np.log(y).sum()) if (y > 0).all() else np.nan,
+                lambda x, y: 20 * x,
+                lambda x, y: -1 / y,
+            ),
+            lambda x: np.exp(3 * x),
+            bizol.Box(-np.ones(3), np.ones(3)),
+        )
+        assert bizol.minimize(problem, budget=60, seed=0).x == pytest.approx(np.full(3, 0.15), abs=1e-3)
+
+    def test_gradients_and_answers_that_are_not_finite_are_named(self) -> None:
+        bad = Objective(lambda x, y: 0.0, lambda x, y: x, lambda x, y: np.full(3, np.nan))
+        with pytest.raises(EvaluationError, match="grad_y"):
+            bizol.minimize(saturated(objective=bad), budget=10)
+        method = Foresight()
+        state = method.start(saturated(), seed=0)
+        with pytest.raises(EvaluationError, match="not finite"):
+            method.tell(state, np.full((1, 3), np.inf))
+
+    def test_a_descent_that_is_over_begins_elsewhere(self) -> None:
+        """Two valleys, the lower one far from the start: φ = (y − 1)²(y + 1)² + 0.2 y with y = x, from x = 0.9."""
+        problem = Problem(
+            Objective(
+                lambda x, y: float((y[0] ** 2 - 1) ** 2 + 0.2 * y[0]),
+                lambda x, y: 0 * x,
+                lambda x, y: 4 * y * (y**2 - 1) + 0.2,
+            ),
+            lambda x: 1.0 * x,
+            bizol.Box([-1.5], [1.5]),
+        )
+        local = bizol.minimize(problem, [0.9], budget=10, seed=0)
+        assert local.value > 0
+        assert bizol.minimize(problem, [0.9], budget=200, seed=0).value == pytest.approx(-0.2, abs=0.01)
+
+    def test_a_set_of_one_point_is_no_trouble(self) -> None:
+        point = saturated(feasible_set=bizol.Box(np.ones(3), np.ones(3)))
+        assert np.array_equal(bizol.minimize(point, budget=9, seed=0).x, np.ones(3))
+
+    def test_it_needs_a_problem(self) -> None:
+        with pytest.raises(ValueError, match=r"must be a bizol\.Problem"):
+            Foresight().start(3)  # type: ignore[arg-type]
+
+
+class TestMemory:
+    @given(seed=st.integers(0, 1000))
+    def test_secants_of_an_affine_response_give_its_jacobian(self, seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        jacobian, points = rng.standard_normal((5, 3)), rng.standard_normal((9, 3))
+        secants = [Secant(start=a, end=b, difference=jacobian @ (b - a)) for a, b in pairwise(points)]
+        known = remember(secants, points[0], scale=1.0, most=3, independence=1e-3)
+        assert known.rank == 3
+        step, covector = rng.standard_normal(3), rng.standard_normal(5)
+        assert known.push(step) == pytest.approx(jacobian @ step)
+        assert known.pull_back(covector) == pytest.approx(jacobian.T @ covector)
+        assert known.directions @ known.directions.T == pytest.approx(np.eye(3), abs=1e-12)
+
+    def test_the_secant_that_fits_the_neighborhood_is_believed(self) -> None:
+        def secant(length: float, slope: float) -> Secant:
+            return Secant(start=np.zeros(1), end=np.array([length]), difference=np.array([slope * length]))
+
+        for scale, slope in ((1.0, 2.0), (0.01, 3.0), (100.0, 1.0)):
+            secants = [secant(100.0, 1.0), secant(1.0, 2.0), secant(0.01, 3.0)]
+            assert remember(secants, np.zeros(1), scale=scale, most=1).push(np.ones(1)) == pytest.approx([slope])
+        newest = remember([secant(1.0, 5.0), secant(1.0, 6.0)], np.zeros(1), scale=1.0, most=1)
+        assert newest.push(np.ones(1)) == pytest.approx([6.0])
+
+    def test_what_adds_too_little_is_left_out(self) -> None:
+        nearly = np.array([1.0, 0.1])
+        secants = [
+            Secant(start=np.zeros(2), end=end, difference=end[:1])
+            for end in (nearly / np.linalg.norm(nearly), np.eye(2)[0])
+        ]
+        assert remember(secants, np.zeros(2), scale=1.0, most=2).rank == 1
+        assert remember(secants, np.zeros(2), scale=1.0, most=2, independence=0.05).rank == 2
+        assert remember(secants, np.zeros(2), scale=1.0, most=1, independence=0.05).rank == 1
+
+    def test_nothing_is_known_before_anything_was_asked(self) -> None:
+        assert remember([], np.zeros(2), scale=1.0, most=2).rank == 0
+
+
+class TestDescent:
+    @every_set
+    def test_it_minimizes_a_convex_function_over_every_set(self, name: str) -> None:
+        rng, feasible_set = np.random.default_rng(3), SETS[name]
+        root, shift = rng.standard_normal((4, 4)), rng.standard_normal(4)
+        square = root @ root.T + 0.1 * np.eye(4)
+
+        def function(u: Array) -> tuple[float, Array]:
+            return float((u - shift) @ square @ (u - shift)) / 2, square @ (u - shift)
+
+        u, value = descend(function, feasible_set.center, feasible_set, rounds=400)
+        assert feasible_set.contains(u)
+        assert value == function(u)[0]
+        gradient = function(u)[1]
+        gap = gradient @ (u - feasible_set.minimize_linear(gradient))
+        assert gap <= 1e-3 * function(feasible_set.center)[0]
+
+    def test_it_never_goes_up(self) -> None:
+        start = np.zeros(2)
+        for function in (lambda u: (float(u @ u), 2 * u), lambda u: (float(u @ u), -np.ones(2))):
+            u, value = descend(function, start, bizol.Box([-1, -1], [1, 1]), rounds=5)
+            assert value <= 0
+            assert np.array_equal(u, start)
