@@ -108,12 +108,11 @@ class TestQueries:
         self, kind: str
     ) -> None:
         """Median of five seeded runs, n=20, m=200: the same numbers every time."""
-        problem, start = {
-            "box, calibrated": lambda: calibrated(BOX),
-            "ball, calibrated": lambda: calibrated(BALL),
-            "box, dominated": dominated,
-            "ball, dominated": lambda: dominated(ball=True),
-        }[kind]()
+        response, regime = kind.split(", ")
+        if regime == "calibrated":
+            problem, start = calibrated(BOX if response == "box" else BALL)
+        else:
+            problem, start = dominated(ball=response == "ball")
         best = reference(problem, start)
         first = float(problem.objective.value(start, problem.response(start)))
         for budget, wanted in ((100, 1e-3), (300, 1e-4)):

@@ -15,9 +15,9 @@ import bizol
 SOURCE = Path(bizol.__file__).parent
 
 VOCABULARY = """
-    Anchor AnchoredModel AncillaryFunction Ball BiZOL Box BudgetSet CappedSimplex Certificate ClarkeBound
+    AdaptiveStep Anchor AnchoredModel AncillaryFunction Ball BiZOL Box BudgetSet CappedSimplex Certificate ClarkeBound
     ConvexHull Coordinates Directions Ellipsoid EvaluationError Evaluator ExactGap FeasibleSet Foresight History
-    Hypergradient HypergradientEstimate Iterate L1Ball LpBall Method Move NuclearNormBall Objective
+    Hypergradient HypergradientEstimate Iterate L1Ball LpBall MemoryBiZOL Method Move NuclearNormBall Objective
     OrthonormalBlocks Polytope PowerLaw Problem ProblemCheck Product ProjectableSet Rademacher Scaled Sensitivity
     Simplex Solution Spectraplex Sphere State Status Translated VZO bizol_gap certify clarke clarke_gap
     estimate_hypergradient followers horizon_tuned inverse_sqrt iterate minimize objectives open_loop smooth_gap

@@ -42,7 +42,20 @@ from bizol.feasible_sets import (
     Spectraplex,
     Translated,
 )
-from bizol.methods import VZO, BiZOL, Foresight, Method, Move, PowerLaw, State, horizon_tuned, inverse_sqrt, open_loop
+from bizol.methods import (
+    VZO,
+    AdaptiveStep,
+    BiZOL,
+    Foresight,
+    MemoryBiZOL,
+    Method,
+    Move,
+    PowerLaw,
+    State,
+    horizon_tuned,
+    inverse_sqrt,
+    open_loop,
+)
 from bizol.problem import Anchor, EvaluationError, Objective, Problem
 from bizol.sensitivity import Hypergradient, Sensitivity
 from bizol.solution import History, Iterate, Solution, Status
@@ -52,6 +65,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "VZO",
+    "AdaptiveStep",
     "Anchor",
     "AnchoredModel",
     "AncillaryFunction",
@@ -77,6 +91,7 @@ __all__ = [
     "Iterate",
     "L1Ball",
     "LpBall",
+    "MemoryBiZOL",
     "Method",
     "Move",
     "NuclearNormBall",

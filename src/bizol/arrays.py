@@ -124,11 +124,16 @@ def stack(rows: list[Response]) -> Responses:
     return namespace(rows[0]).stack(rows)
 
 
+def like(array: NDArray[np.float64], model: Any) -> Any:
+    """Return NumPy's array in the library of the model, of its type and on its device."""
+    if isinstance(model, np.ndarray):
+        return array
+    return namespace(model).asarray(array, dtype=model.dtype, device=model.device)
+
+
 def weighted(weights: Point, rows: Responses) -> Response:
     """Return the sum of the rows, each with its weight, computed where the rows are."""
-    if isinstance(rows, np.ndarray):
-        return weights @ rows
-    return namespace(rows).asarray(weights, dtype=rows.dtype, device=rows.device) @ rows
+    return like(weights, rows) @ rows
 
 
 def infinite_rows(responses: Responses) -> list[int]:

@@ -8,7 +8,7 @@ from typing import final
 
 import numpy as np
 
-from bizol.arrays import Point, Points, Response, Responses, stack, to_numpy, weighted
+from bizol.arrays import Point, Points, Response, Responses, like, stack, to_numpy, weighted
 from bizol.problem import Anchor
 
 
@@ -93,7 +93,34 @@ class RememberedSensitivity:
 
     def pull_back(self, covector: Response) -> Point:
         """Return Mᵀd."""
+        if self.slopes is None:
+            return np.zeros(self.at.size)
         return np.asarray(to_numpy(self.slopes @ covector) @ self.directions)
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class RunningSensitivity:
+    """A response Jacobian M that is corrected along every direction that is looked at, and kept as a matrix.
+
+        M ← M + (s − M w) wᵀ   for a slope s along the unit vector w:
+
+    a projection onto the matrices that explain the slope, so that on an affine response the error never grows.
+    """
+
+    matrix: Responses  # (m, n)
+
+    def pull_back(self, covector: Response) -> Point:
+        """Return Mᵀd."""
+        return to_numpy(covector @ self.matrix)
+
+    def corrected(self, directions: Points, slopes: Responses) -> RunningSensitivity:
+        """Return what is believed after slopes (B, m) were seen along directions (B, n), one after the other."""
+        matrix = self.matrix
+        for row, direction in enumerate(directions):
+            along = like(direction, matrix)
+            matrix = matrix + (slopes[row, ...] - matrix @ along)[:, None] * along[None, :]
+        return RunningSensitivity(matrix)
 
 
 def remember(

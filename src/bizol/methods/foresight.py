@@ -238,8 +238,8 @@ class Foresight:
                     seen = objective.anchor(u, response)
             except EvaluationError:  # φ need not be defined at every forecast; such a u is out of bounds
                 return inf, step
-            pull = 0.0 if forecast.slopes is None else forecast.pull_back(seen.grad_y)
-            return seen.value + damping / 2 * float(step @ step), seen.grad_x + pull + damping * step
+            gradient = seen.grad_x + forecast.pull_back(seen.grad_y)
+            return seen.value + damping / 2 * float(step @ step), gradient + damping * step
 
         size = state.x.size + anchor.response.shape[0]
         rounds = 60 if forecast.rank * size <= 100_000 else 15
@@ -279,8 +279,7 @@ class Foresight:
         )
 
     def _moved(self, state: ForesightState, plan: _Plan, here: Anchor, landed: Anchor | None) -> Move:
-        pull = 0.0 if plan.sensitivity.slopes is None else plan.sensitivity.pull_back(here.grad_y)
-        hypergradient = Hypergradient(here.at, here.grad_x + pull)
+        hypergradient = Hypergradient(here.at, here.grad_x + plan.sensitivity.pull_back(here.grad_y))
         vertex = state.problem.feasible_set.minimize_linear(hypergradient.value)
         return Move(
             at=here.at,

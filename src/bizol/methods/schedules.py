@@ -8,6 +8,7 @@ from math import sqrt
 from typing import TypeAlias, final
 
 from bizol.arrays import as_positive, is_real
+from bizol.methods.protocol import Move
 
 Schedule: TypeAlias = float | Callable[[int], float]
 
@@ -36,6 +37,42 @@ class PowerLaw:
     def __call__(self, iteration: int) -> float:
         """Return the value at an iteration."""
         return float(self.scale / (iteration + self.shift) ** self.exponent)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class AdaptiveStep:
+    """A step that looks at what the last one did: φ(x_k, y_k) is observed anyway, so a step too long is seen.
+
+    A step γ toward a vertex with gap estimate G promises a decrease of about γG. When less than a quarter of it came
+    true, the next step is shorter; otherwise it is a little longer.
+
+    Args:
+        initial: the first step.
+        longer, shorter: the factors.
+
+    """
+
+    initial: float = 0.5
+    longer: float = 1.2
+    shorter: float = 0.5
+
+    def __post_init__(self) -> None:
+        if not (is_real(self.initial) and 0 < self.initial <= 1):
+            raise ValueError(f"AdaptiveStep(initial=...) must be in (0, 1], got {self.initial!r}.")
+        if not (is_real(self.longer) and is_real(self.shorter) and 0 < self.shorter < 1 <= self.longer):
+            raise ValueError(
+                f"AdaptiveStep(longer=..., shorter=...) must keep 0 < shorter < 1 <= longer, "
+                f"got {self.longer!r} and {self.shorter!r}."
+            )
+
+    def after(self, move: Move | None, value: float) -> float:
+        """Return the step to take where φ has this value, after the given move."""
+        if move is None:
+            return self.initial
+        fell = move.value - value
+        factor = self.longer if fell >= 0.25 * move.step * move.gap_estimate else self.shorter
+        return min(1.0, factor * move.step)
 
 
 def open_loop() -> PowerLaw:

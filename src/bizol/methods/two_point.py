@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from math import inf, isfinite
-from typing import Protocol, final
+from typing import Any, Protocol, final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,7 +25,7 @@ from bizol.arrays import (
 from bizol.directions import Directions
 from bizol.feasible_sets.protocol import as_member
 from bizol.methods.protocol import Move
-from bizol.methods.schedules import Schedule
+from bizol.methods.schedules import AdaptiveStep, Schedule
 from bizol.problem import EvaluationError, Problem
 from bizol.randomness import as_seed, generator
 from bizol.sensitivity import Hypergradient
@@ -38,7 +38,7 @@ class Parameters(Protocol):
     def delta(self) -> Schedule: ...  # noqa: D102 (read with the class)
 
     @property
-    def step(self) -> Schedule: ...  # noqa: D102
+    def step(self) -> Schedule | AdaptiveStep: ...  # noqa: D102
 
     @property
     def batch(self) -> Schedule: ...  # noqa: D102
@@ -57,6 +57,7 @@ class State:
     iteration: int  # k
     x: Point
     move: Move | None = None
+    memory: Any = None  # what is remembered of the response; nothing, by methods that forget
     _probes: Probes | None = field(default=None, init=False, repr=False)  # remembered between ask and tell
 
 
@@ -75,7 +76,7 @@ def settle(method: Parameters) -> None:
     label = type(method).__name__
     for name in ("delta", "step", "batch"):
         value = getattr(method, name)
-        if not callable(value):
+        if not callable(value) and not isinstance(value, AdaptiveStep):
             _check(method, name, value)
             object.__setattr__(method, name, int(value) if name == "batch" else float(value))
     if not isinstance(method.directions, Directions):
@@ -91,7 +92,9 @@ def start_at(method: Parameters, problem: Problem, x0: ArrayLike | None, seed: i
     given, name = (problem.feasible_set.center, "feasible_set.center") if x0 is None else (x0, "x0")
     x = as_member(given, problem.feasible_set, name)
     state = State(problem=problem, seed=as_seed(seed), iteration=0, x=x)
-    delta, _, _ = (parameter(method, name, 0) for name in ("delta", "step", "batch"))
+    delta, _ = (parameter(method, name, 0) for name in ("delta", "batch"))
+    if not isinstance(method.step, AdaptiveStep):
+        parameter(method, "step", 0)
     if delta <= 64 * float(np.spacing(np.abs(x).max())):
         raise ValueError(
             f"{type(method).__name__}(delta=...) must be large enough to move x at all: {delta:g} is lost in the "
@@ -154,6 +157,8 @@ def move_on(
     rows: Responses,
     response: Response = None,
     value: float = np.nan,
+    step: float | None = None,
+    memory: Any = None,
 ) -> State:
     """Step toward the vertex that witnesses the gap: x_{k+1} = x_k + γ (z_k − x_k), Algorithm 1, lines 9 and 10."""
     gradient = hypergradient.value
@@ -166,7 +171,7 @@ def move_on(
     gap_estimate = -float(gradient @ toward)
     if not isfinite(gap_estimate):
         _refuse_infinite(hypergradient, rows, state.iteration)
-    step = parameter(method, "step", state.iteration)
+    step = parameter(method, "step", state.iteration) if step is None else step
     move = Move(
         at=state.x,
         response=response,
@@ -180,7 +185,7 @@ def move_on(
     )
     x = state.x + step * toward
     x.setflags(write=False)
-    return State(problem=state.problem, seed=state.seed, iteration=state.iteration + 1, x=x, move=move)
+    return State(problem=state.problem, seed=state.seed, iteration=state.iteration + 1, x=x, move=move, memory=memory)
 
 
 def matched(responses: Responses, asked: int) -> Responses:
