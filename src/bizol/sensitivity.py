@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import sqrt
 from typing import final
 
 import numpy as np
@@ -141,32 +142,36 @@ def remember(
         independence: the smallest sine of the angle between a secant and the span of those before it.
 
     """
-    directions = np.zeros((most, at.size))
-    slopes: list[Response] = []
-    taken: list[float] = []
-    if secants:
-        starts, ends = np.array([each.start for each in secants]), np.array([each.end for each in secants])
-        reach = np.maximum(np.linalg.norm(starts - at, axis=1), np.linalg.norm(ends - at, axis=1))
-        misfit = np.log(np.maximum(reach, 1e-300) / scale)
-        misfit = np.where(misfit > 0, misfit, -0.3 * misfit)
-        for index in np.lexsort((-np.arange(len(secants)), misfit)):
-            step, count = ends[index] - starts[index], len(slopes)
-            known = directions[:count]
-            along = known @ step
-            across = step - along @ known
-            across -= (known @ across) @ known  # once more, for rounding
-            size = float(np.linalg.norm(across))
-            if size <= independence * float(np.linalg.norm(step)):
-                continue
-            change = secants[index].difference
-            slopes.append((change - weighted(along, stack(slopes)) if slopes else change) / size)
-            directions[count] = across / size
-            taken.append(float(reach[index]))
-            if len(slopes) == most:
-                break
+    if not secants:
+        return RememberedSensitivity(at=at, directions=np.zeros((0, at.size)), slopes=None, distances=np.zeros(0))
+    starts, ends = np.array([each.start for each in secants]), np.array([each.end for each in secants])
+    reach = np.maximum(np.linalg.norm(starts - at, axis=1), np.linalg.norm(ends - at, axis=1))
+    misfit = np.log(np.maximum(reach, 1e-300) / scale)
+    misfit = np.where(misfit > 0, misfit, -0.6 * misfit)
+    steps = ends - starts
+    needed = independence * np.linalg.norm(steps, axis=1)
+    directions, lower = np.zeros((most, at.size)), np.zeros((most, most))  # steps taken = lower @ directions
+    taken: list[int] = []
+    for index in np.lexsort((-np.arange(len(secants)), misfit)):
+        step, count = steps[index], len(taken)
+        known = directions[:count]
+        along = known @ step
+        across = step - along @ known
+        across -= (known @ across) @ known  # once more, for rounding
+        size = sqrt(across @ across)
+        if size <= needed[index]:
+            continue
+        directions[count], lower[count, :count], lower[count, count] = across / size, along, size
+        taken.append(index)
+        if len(taken) == most:
+            break
+    count = len(taken)
+    if count == 0:
+        return RememberedSensitivity(at=at, directions=directions[:0], slopes=None, distances=np.zeros(0))
+    changes = stack([secants[index].difference for index in taken])  # = lower @ slopes
     return RememberedSensitivity(
         at=at,
-        directions=directions[: len(slopes)],
-        slopes=stack(slopes) if slopes else None,
-        distances=np.array(taken),
+        directions=directions[:count],
+        slopes=like(np.asarray(np.linalg.inv(lower[:count, :count]), dtype=np.float64), changes) @ changes,
+        distances=reach[taken],
     )

@@ -67,7 +67,7 @@ def _projected(
         ahead = w + (momentum - 1) / following * (w - u)
         gained, length = value - w_value, float(np.linalg.norm(w - u))
         u, value, gradient, momentum = w, w_value, w_gradient, following
-        if length <= 1e-13 * diameter or (round_ > 6 and gained <= 1e-7 * (first - value)):
+        if length <= 1e-13 * diameter or (round_ > 5 and gained <= 1e-6 * (first - value)):
             break
         ahead_value, ahead_gradient = function(ahead)
         curvature *= 0.85

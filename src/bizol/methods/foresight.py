@@ -179,13 +179,13 @@ class Foresight:
                 damping = damping / 5 if damping * length**2 > 1e-6 * plan.gain else 0.0
                 radius = max(radius, 1.5 * length)
             elif ratio < 0.25:
-                damping = max(2 * damping, 0.5 * plan.gain / length**2)
+                damping = max(3 * damping, 0.5 * plan.gain / length**2)
                 radius = max(0.5 * length, smallest)
             else:
                 radius = length
             best = min(other.value for other in others[: plan.trials])
             progress = here.value - best
-            stalled = stalled + 1 if progress <= 1e-6 * max(state.height - best, 0.0) else 0
+            stalled = stalled + 1 if progress <= 1e-3 * max(state.height - best, 0.0) else 0
             turn = "try" if ratio > 0.5 and plan.sensitivity.rank == n else "explore"
         elif state.turn == "try":  # the forecast sees no way down
             stalled, radius = stalled + 1, max(radius / 4, smallest)
@@ -296,7 +296,7 @@ class Foresight:
 
     def _memory(self, state: ForesightState) -> int:
         """How many secants are kept."""
-        return 4 * min(state.x.size, 500) + 10
+        return 3 * min(state.x.size, 500) + 10
 
 
 def _observed(problem: Problem, x: Point, response: Response) -> Anchor:
