@@ -266,17 +266,10 @@ class Foresight:
 
     def _restarted(self, state: ForesightState) -> ForesightState:
         """Begin a new descent at a random decision, with all that is remembered."""
-        rng = generator(state.seed, state.iteration, 1)
-        diameter = state.problem.feasible_set.diameter
-        return replace(
-            state,
-            x=_frozen(_anywhere(state.problem.feasible_set, rng)),
-            anchor=None,
-            turn="look",
-            radius=0.1 * diameter,
-            damping=0.0,
-            stalled=0,
-        )
+        feasible_set = state.problem.feasible_set
+        x = _frozen(_anywhere(feasible_set, generator(state.seed, state.iteration, 1)))
+        radius = 0.1 * feasible_set.diameter
+        return replace(state, x=x, anchor=None, turn="look", radius=radius, damping=0.0, stalled=0)
 
     def _moved(self, state: ForesightState, plan: _Plan, here: Anchor, landed: Anchor | None) -> Move:
         hypergradient = Hypergradient(here.at, here.grad_x + plan.sensitivity.pull_back(here.grad_y))
