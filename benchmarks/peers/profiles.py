@@ -1,0 +1,147 @@
+"""Data profiles of the runs: the share of problems solved against queries, as figures and a table.
+
+    python -m benchmarks.peers.profiles --runs peers/runs.jsonl --out peers [--split report] [--tag TAG]
+
+A run solves its problem to τ when (best − reference)/(φ(x₀) − reference) ≤ τ (J. Moré and S. Wild, 2009). Runs that
+failed and cases that a solver does not take count as unsolved.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import defaultdict
+from collections.abc import Sequence
+from math import inf
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+
+from benchmarks.peers.problems import references
+from benchmarks.peers.run import Run, read_runs
+from benchmarks.peers.solvers import PEERS
+from bizol.report.figures import OURS, canvas, save
+
+TOLERANCES = (1e-1, 1e-2, 1e-3)
+MULTIPLES = (2, 5, 10, 30, 100)
+COLORS = ("#d1731c", "#6a3d9a", "#c62828", "#2e7d32", "#555555", "#1b9e9e", "#a6761d")
+LINES = ("-", "--", ":", "-.")
+
+
+def solved_at(run: Run, tolerance: float) -> float:
+    """Return the number of queries after which a run had solved its problem; inf where it never did."""
+    if run.status in ("failed", "skipped"):
+        return inf
+    reference = _reference(run)
+    wanted = reference + tolerance * (run.start - reference)
+    return next((float(query) for query, value in run.trace if value <= wanted), inf)
+
+
+def _reference(run: Run) -> float:
+    """Return the best value known by now."""
+    return references()[run.case].value if run.case in references() else run.reference
+
+
+def share(runs: Sequence[Run], tolerance: float, multiple: float) -> float:
+    """Return the share of runs that are solved within so many times n + 1 queries."""
+    return float(np.mean([solved_at(run, tolerance) <= multiple * (run.n + 1) for run in runs]))
+
+
+def by_solver(runs: Sequence[Run]) -> dict[str, list[Run]]:
+    """Return the runs of each solver, in the order of the solvers."""
+    found: dict[str, list[Run]] = defaultdict(list)
+    for run in runs:
+        found[run.solver].append(run)
+    return {solver: found[solver] for solver in PEERS if solver in found}
+
+
+def table(runs: Sequence[Run]) -> str:
+    """Return the shares as a Markdown table, the best of each column in bold."""
+    groups = by_solver(runs)
+    columns = [(tolerance, multiple) for tolerance in TOLERANCES[1:] for multiple in MULTIPLES]
+    shares = {solver: [share(group, *column) for column in columns] for solver, group in groups.items()}
+    best = np.max(list(shares.values()), axis=0)
+    head = "".join(f" {_power(tolerance)}, {multiple}(n+1) |" for tolerance, multiple in columns)
+    lines = [f"| % solved to, within | runs | failed | not taken |{head}", "|---|" + "---:|" * (3 + len(columns))]
+    for solver, group in groups.items():
+        failed, skipped = (sum(run.status == status for run in group) for status in ("failed", "skipped"))
+        cells = [
+            f"**{100 * s:.0f}**" if s == top else f"{100 * s:.0f}" for s, top in zip(shares[solver], best, strict=True)
+        ]
+        lines.append(f"| {solver} | {len(group)} | {failed} | {skipped} | " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def draw(runs: Sequence[Run], folder: Path, name: str) -> list[Path]:
+    """Draw the data profiles, one panel for each tolerance."""
+    groups = by_solver(runs)
+    others = [solver for solver in groups if solver != "bizol"]
+    with canvas() as pyplot:
+        figure, axes = pyplot.subplots(1, len(TOLERANCES), figsize=(11, 4), sharey=True, layout="constrained")
+        for axis, tolerance in zip(axes, TOLERANCES, strict=True):
+            for solver, group in groups.items():
+                ends = np.sort([solved_at(run, tolerance) / (run.n + 1) for run in group])
+                finite = ends[np.isfinite(ends)]
+                x = np.concatenate([[0.1], finite, [100.0]])
+                y = np.concatenate([[0], np.arange(1, finite.size + 1), [finite.size]]) / len(group)
+                index = others.index(solver) if solver in others else -1
+                color = OURS if index < 0 else COLORS[index % len(COLORS)]
+                line = "-" if index < 0 else LINES[1:][index // len(COLORS) % 3] if index >= len(COLORS) else "-"
+                width = 2.5 if index < 0 else 1.2
+                axis.step(x, y, where="post", label=solver, color=color, linestyle=line, linewidth=width)
+            axis.set(
+                xscale="log", xlim=(0.3, 100), ylim=(0, 1), xlabel="queries / (n + 1)", title=f"to {_power(tolerance)}"
+            )
+        axes[0].set_ylabel("share of runs solved")
+        figure.legend(*axes[0].get_legend_handles_labels(), loc="outside right center")
+        return save(figure, folder, name)
+
+
+def _power(tolerance: float) -> str:
+    return f"1e{round(np.log10(tolerance))}"
+
+
+def beaten(runs: Sequence[Run]) -> dict[str, float]:
+    """Return the cases whose reference some run got below, and the normalized gap by how much."""
+    found: dict[str, float] = {}
+    for run in runs:
+        reference = _reference(run)
+        if run.value is not None and run.value < reference:
+            gap = (reference - run.value) / (run.start - reference)
+            found[run.case] = max(found.get(run.case, 0.0), gap)
+    return {case: gap for case, gap in found.items() if gap > 1e-9}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Read the runs, write the table and the figures."""
+    parser = argparse.ArgumentParser(description="Draw data profiles of the runs.")
+    parser.add_argument("--runs", type=Path, default=Path("peers/runs.jsonl"))
+    parser.add_argument("--out", type=Path, default=Path("peers"))
+    parser.add_argument("--split", choices=("tune", "report", "all"), default="report")
+    parser.add_argument("--tag", help="only cases with this tag")
+    options = parser.parse_args(arguments)
+    console = Console()
+    runs = [
+        run
+        for run in read_runs(options.runs)
+        if options.split in ("all", run.split) and (options.tag is None or options.tag in run.tags)
+    ]
+    if not runs:
+        parser.error(f"no such runs in {options.runs}")
+    options.out.mkdir(parents=True, exist_ok=True)
+    name = "-".join(["profiles", options.split, *([options.tag] if options.tag else [])])
+    text = table(runs)
+    (options.out / f"{name}.md").write_text(text)
+    draw(runs, options.out, name)
+    console.print(text, soft_wrap=True, markup=False)
+    for run in runs:
+        if run.status == "failed":
+            console.print(f"{run.solver} failed on {run.case}, seed {run.seed}: {run.message}", markup=False)
+    for case, gap in beaten(runs).items():
+        console.print(
+            f"the reference of {case} was beaten by {gap:.1e}: python -m benchmarks.peers.references --runs ..."
+        )
+
+
+if __name__ == "__main__":
+    main()

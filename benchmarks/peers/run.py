@@ -1,0 +1,235 @@
+"""Run every solver on every case and write one line per run; started again, it goes on where it stopped.
+
+    python -m benchmarks.peers.run --out peers [--quick] [--cases NAME ...] [--solvers NAME ...] [--split report]
+                                   [--seeds 3] [--jobs 2] [--budget 100] [--limit 300]
+
+Then `python -m benchmarks.peers.profiles --runs peers/runs.jsonl --out peers` draws the profiles.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import os
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import asdict, dataclass, field
+from math import isfinite
+from pathlib import Path
+from time import perf_counter
+from typing import Literal, final
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from benchmarks.peers.problems import SUITE, Case, build, names
+from benchmarks.peers.solvers import PEERS, Oracle, UnsuitableError, run_solver
+
+MULTIPLES = (1, 2, 3, 5, 8, 10, 15, 20, 30, 50, 75, 100)  # of n + 1
+FIXED = (10, 30, 60, 100, 200, 300, 1000)
+CAP = 3000
+QUICK = ("bard-1988-1", "muu-quy-2003-2", "tracking-n5", "allocation-a", "tolls-parallel-a", "cournot-small-ball")
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """One run to be made: what it is known by in the file of runs."""
+
+    case: str
+    solver: str
+    seed: int
+    budget: int
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """What came of a job.
+
+    Attributes:
+        status: "done"; "late" when the time limit ended it, with what it had found; "failed", with the message;
+            "skipped" when the solver does not take the case, with the reason.
+        value, x: the best feasible value and where it was; None when there is none.
+        start: φ at the case's start.
+        reference: the best known value at the time.
+        gaps: (best − reference)/(start − reference) by the number of queries, as far as the budget goes.
+        trace: the queries at which the best value fell, and to what: profiles take gaps from it, with the references
+            known by then.
+
+    """
+
+    case: str
+    solver: str
+    seed: int
+    budget: int
+    n: int
+    split: str
+    tags: list[str]
+    status: Literal["done", "late", "failed", "skipped"]
+    message: str
+    queries: int
+    seconds: float
+    value: float | None
+    x: list[float] | None = None
+    start: float
+    reference: float
+    gaps: dict[str, float] = field(default_factory=dict)
+    trace: list[tuple[int, float]] = field(default_factory=list)
+
+    @property
+    def job(self) -> Job:
+        """What it is known by."""
+        return Job(case=self.case, solver=self.solver, seed=self.seed, budget=self.budget)
+
+
+def budget_of(n: int, multiple: int) -> int:
+    """Return the budget for a dimension: so many times n + 1, and never above 3000."""
+    return min(CAP, multiple * (n + 1))
+
+
+def carry_out(job: Job, limit: float = 300.0) -> Run:
+    """Run a solver on a case; whatever it does is recorded."""
+    case = build(job.case)
+    oracle = Oracle(case, job.budget, seconds=limit)
+    begin = perf_counter()
+    status: Literal["done", "late", "failed", "skipped"] = "done"
+    message = ""
+    try:
+        run_solver(PEERS[job.solver], oracle, job.seed)
+        status = "late" if oracle.late else "done"
+    except UnsuitableError as error:
+        status, message = "skipped", str(error)
+    except (Exception, SystemExit) as error:  # a package that calls sys.exit has failed too
+        status, message = "failed", f"{type(error).__name__}: {error}"[:500]
+    return summary(job, case, oracle, status=status, message=message, seconds=perf_counter() - begin)
+
+
+def summary(
+    job: Job,
+    case: Case,
+    oracle: Oracle,
+    *,
+    status: Literal["done", "late", "failed", "skipped"],
+    message: str,
+    seconds: float,
+) -> Run:
+    """Return the record of a run."""
+    start = case.value(case.start)
+    trace: list[tuple[int, float]] = []
+    for query, value in enumerate(oracle.best, start=1):
+        if isfinite(value) and (not trace or value < trace[-1][1]):
+            trace.append((query, value))
+    counts = sorted({*FIXED, *(k * (case.dimension + 1) for k in MULTIPLES), job.budget})
+    gaps = {}
+    for count in counts:
+        reached = [value for query, value in trace if query <= count]
+        if count <= job.budget and reached:
+            gaps[str(count)] = (reached[-1] - case.reference) / (start - case.reference)
+    return Run(
+        case=job.case,
+        solver=job.solver,
+        seed=job.seed,
+        budget=job.budget,
+        n=case.dimension,
+        split=case.split,
+        tags=sorted(case.tags),
+        status=status,
+        message=message,
+        queries=oracle.queries,
+        seconds=round(seconds, 3),
+        value=trace[-1][1] if trace else None,
+        x=None if oracle.x is None else oracle.x.tolist(),
+        start=start,
+        reference=case.reference,
+        gaps=gaps,
+        trace=trace,
+    )
+
+
+def read_runs(path: Path) -> list[Run]:
+    """Return the runs in a file, the last of each job; a line cut short by an interrupt is passed over."""
+    found: dict[Job, Run] = {}
+    for line in path.read_text().splitlines() if path.exists() else ():
+        try:
+            run = Run(**json.loads(line))
+        except (json.JSONDecodeError, TypeError):
+            continue
+        found[run.job] = run
+    return list(found.values())
+
+
+def carry_out_all(jobs: Sequence[Job], path: Path, *, workers: int, limit: float, console: Console) -> int:
+    """Make the runs that the file does not have yet, append each as it ends, and return how many were made."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.exists() and not path.read_text().endswith("\n"):
+        path.write_text(path.read_text() + "\n")  # the last line was cut short
+    done = {run.job for run in read_runs(path)}
+    open_jobs = [job for job in jobs if job not in done]
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    with path.open("a") as file, Progress(*columns, TimeRemainingColumn(), console=console) as progress:
+        task = progress.add_task("runs", total=len(jobs), completed=len(jobs) - len(open_jobs))
+        for run in _finished(open_jobs, workers, limit):
+            file.write(json.dumps(asdict(run)) + "\n")
+            file.flush()
+            progress.update(task, advance=1, description=f"{run.case}, {run.solver}")
+            if run.status == "failed":
+                console.print(f"[red]{run.solver} failed on {run.case}, seed {run.seed}:[/red] {run.message}")
+    return len(open_jobs)
+
+
+def _finished(jobs: Sequence[Job], workers: int, limit: float) -> Iterable[Run]:
+    if workers <= 1:
+        yield from (carry_out(job, limit) for job in jobs)
+        return
+    for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(variable, "1")  # seen by the workers, which start afresh
+    with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
+        for future in as_completed([pool.submit(carry_out, job, limit) for job in jobs]):
+            yield future.result()
+
+
+def plan(cases: Sequence[str], solvers: Sequence[str], *, seeds: int, multiple: int, split: str | None) -> list[Job]:
+    """Return the jobs, case by case."""
+    jobs = []
+    for name in cases:
+        case = build(name)
+        if split is not None and case.split != split:
+            continue
+        budget = budget_of(case.dimension, multiple)
+        jobs += [Job(case=name, solver=solver, seed=seed, budget=budget) for solver in solvers for seed in range(seeds)]
+    return jobs
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Read the command line and run."""
+    parser = argparse.ArgumentParser(description="Run black-box solvers on bilevel problems, each query counted.")
+    parser.add_argument("--out", type=Path, default=Path("peers"), help="folder of the file of runs")
+    parser.add_argument("--quick", action="store_true", help="six small cases, one seed, 20 (n + 1) queries")
+    parser.add_argument("--cases", nargs="+", choices=names(), metavar="CASE")
+    parser.add_argument("--solvers", nargs="+", choices=tuple(PEERS), metavar="SOLVER", default=list(PEERS))
+    parser.add_argument("--split", choices=("tune", "report"))
+    parser.add_argument("--seeds", type=int, default=None, help="3, or 1 with --quick")
+    parser.add_argument("--budget", type=int, default=None, help="queries in units of n + 1: 100, or 20 with --quick")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="parallel processes")
+    parser.add_argument("--limit", type=float, default=300.0, help="seconds after which a run is ended")
+    options = parser.parse_args(arguments)
+    console = Console()
+    for solver in options.solvers:
+        if not PEERS[solver].installed:
+            console.print(f"{solver} is left out: install {PEERS[solver].package}, or bizol[bench].")
+    jobs = plan(
+        options.cases or (QUICK if options.quick else names()),
+        [solver for solver in options.solvers if PEERS[solver].installed],
+        seeds=options.seeds or (1 if options.quick else 3),
+        multiple=options.budget or (20 if options.quick else 100),
+        split=options.split,
+    )
+    path = options.out / "runs.jsonl"
+    made = carry_out_all(jobs, path, workers=options.jobs, limit=options.limit, console=console)
+    console.print(f"{made} runs made, {len(jobs) - made} were there, of {len(SUITE)} cases: {path}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,234 @@
+"""The benchmark of peers: cases are well-formed, queries are counted exactly, budgets are kept, runs resume."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, replace
+from functools import cache
+from math import inf, isfinite
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+import bizol
+from benchmarks.peers import profiles, references, run
+from benchmarks.peers.problems import Case, build, names
+from benchmarks.peers.problems import references as best_known
+from benchmarks.peers.sets import FEASIBLE, project, sample
+from benchmarks.peers.solvers import PEERS, BudgetSpent, Oracle, Peer, UnsuitableError, run_solver
+
+KINDS = {"box", "simplex", "ball", "polytope"}
+NEEDS_DATA = {"ridge-weights", "elastic-net", "weighted-lasso", "logistic-ridge"}
+KNOWN = {  # published optima
+    "bard-1988-1": 17.0,
+    "bard-1988-2": -6600.0,
+    "shimizu-aiyoshi-1981": 225.0,
+    "aiyoshi-shimizu-1984": 0.0,
+    "clark-westerberg-1990": 5.0,
+    "muu-quy-2003-1": -2.0769,
+    "visweswaran-1996": -1.2099,
+    "colson-2002-5": 2.75,
+    "outrata-1994-a": 3.2077,
+}
+QUIET = Console(quiet=True)
+
+
+@cache
+def case_of(name: str) -> Case:
+    if name in NEEDS_DATA:
+        pytest.importorskip("sklearn")
+    return build(name)
+
+
+every_case = pytest.mark.parametrize("name", names())
+
+
+@every_case
+def test_a_case_is_a_problem_with_a_feasible_start_and_a_reference(name: str) -> None:
+    case = case_of(name)
+    assert case.name == name
+    assert case.problem.feasible_set.contains(case.start)
+    assert case.problem.check(case.start).dimensions[0] == case.dimension
+    assert isfinite(case.reference)
+    assert case.source
+    assert type(case.problem.feasible_set).__name__.lower() in case.tags & KINDS
+
+
+@every_case
+def test_the_follower_answers_a_little_outside_of_the_set(name: str) -> None:
+    case = case_of(name)
+    width = case.problem.feasible_set.diameter / np.sqrt(case.dimension)
+    case.problem.check(case.start, delta=0.1 * width)
+
+
+@every_case
+def test_no_feasible_point_beats_the_reference(name: str) -> None:
+    case = case_of(name)
+    rng = np.random.default_rng(7)
+    points = [sample(case.problem.feasible_set, rng) for _ in range(200)]
+    assert all(case.problem.feasible_set.contains(x) for x in points)
+    slack = 1e-9 * max(1.0, abs(case.reference))
+    assert case.reference <= min(case.value(x) for x in points) + slack
+    assert case.reference < case.value(case.start) - 1e-6 * max(1.0, abs(case.reference))
+
+
+@every_case
+def test_the_reference_is_attained_at_a_feasible_point(name: str) -> None:
+    case = case_of(name)
+    x = np.array(best_known()[name].x)
+    assert case.problem.feasible_set.contains(x, FEASIBLE)
+    assert case.value(x) == pytest.approx(case.reference, rel=1e-9, abs=1e-9)
+
+
+@every_case
+def test_residuals_are_the_roots_of_the_objective(name: str) -> None:
+    case = case_of(name)
+    if case.residuals is None:
+        return
+    for seed in range(5):
+        x = sample(case.problem.feasible_set, np.random.default_rng(seed))
+        residuals = case.residuals(x, case.problem.response(x))
+        assert residuals @ residuals == pytest.approx(case.value(x), rel=1e-12)
+
+
+@pytest.mark.parametrize(("name", "value"), KNOWN.items())
+def test_references_agree_with_published_optima(name: str, value: float) -> None:
+    assert case_of(name).reference == pytest.approx(value, abs=6e-3 if name == "colson-2002-5" else 6e-5)
+
+
+def test_both_halves_have_every_kind_of_set_and_every_family() -> None:
+    families = {"tracking", "mpqp", "literature", "hyperparameters", "tolls", "prices", "game", "allocation"}
+    pytest.importorskip("sklearn")
+    cases = [case_of(name) for name in names()]
+    for split in ("tune", "report"):
+        half = [case for case in cases if case.split == split]
+        assert abs(2 * len(half) - len(cases)) <= 3
+        assert set().union(*(case.tags for case in half)) >= KINDS | families | {"kinks", "smooth", "multimodal"}
+
+
+@pytest.mark.parametrize("name", ["allocation-a", "charging", "muu-quy-2003-2", "cournot-small-ball", "tracking-n5"])
+def test_no_random_point_is_nearer_than_the_projection(name: str) -> None:
+    chosen = case_of(name).problem.feasible_set
+    rng = np.random.default_rng(3)
+    for _ in range(20):
+        point = chosen.center + chosen.diameter * rng.standard_normal(chosen.dimension)
+        nearest = project(chosen, point)
+        assert chosen.contains(nearest)
+        others = np.array([sample(chosen, rng) for _ in range(20)])
+        assert (
+            (point - nearest) @ (others - nearest).T <= 1e-7 * chosen.diameter**2
+        ).all()  # the variational inequality
+
+
+def test_the_oracle_counts_exactly_and_stops_at_the_budget() -> None:
+    case = case_of("tracking-n5")
+    oracle = Oracle(case, 3)
+    first = oracle.value(case.start)
+    assert oracle.response(case.start).shape == case.problem.response(case.start).shape
+    oracle.value(case.start + 100.0)  # outside: counted, and not the best whatever its value
+    assert oracle.best == [first, first, first]
+    with pytest.raises(BudgetSpent):
+        oracle.value(case.start)
+    assert oracle.queries == 3
+
+
+def test_what_is_not_feasible_is_never_the_best() -> None:
+    oracle = Oracle(case_of("falk-liu-1995"), 2)
+    oracle.value(np.array([5.0, 5.0]))
+    assert oracle.best == [inf]
+    oracle.value(np.array([1.0, 1.0]))
+    assert oracle.best[-1] == pytest.approx(-2.0)
+
+
+@pytest.mark.parametrize("name", ["tracking-n5", "muu-quy-2003-2", "bard-1988-1", "allocation-a", "cournot-small-ball"])
+@pytest.mark.parametrize("solver", PEERS)
+def test_a_solver_keeps_the_budget_and_begins_at_the_start(solver: str, name: str) -> None:
+    peer = PEERS[solver]
+    if peer.package is not None:
+        pytest.importorskip(peer.package)
+    case = case_of(name)
+    budget = 12 * (case.dimension + 1)
+    oracle = Oracle(case, budget)
+    try:
+        run_solver(peer, oracle, 0)
+    except UnsuitableError:
+        assert solver == "dfo-ls"
+        assert case.residuals is None
+        return
+    assert budget / 2 < oracle.queries <= budget
+    assert oracle.best[-1] <= case.value(case.start) + 1e-9
+    if name == "tracking-n5":
+        assert oracle.best[-1] < case.value(case.start) - 0.1
+
+
+def test_the_same_seed_gives_the_same_run() -> None:
+    job = run.Job(case="tracking-n5", solver="slsqp", seed=1, budget=60)
+    assert run.carry_out(job).trace == run.carry_out(job).trace
+
+
+def test_a_solver_that_crashes_is_recorded_and_counts_as_unsolved(monkeypatch: pytest.MonkeyPatch) -> None:
+    def crash(oracle: Oracle, seed: int) -> None:
+        oracle.value(np.array([1.0]))  # the solution itself
+        raise RuntimeError("no memory left")
+
+    monkeypatch.setitem(PEERS, "random", Peer(solve=crash))
+    record = run.carry_out(run.Job(case="bard-1988-1", solver="random", seed=0, budget=10))
+    assert (record.status, record.message) == ("failed", "RuntimeError: no memory left")
+    assert profiles.solved_at(record, 0.1) == inf
+
+
+def test_runs_resume_where_they_stopped(tmp_path: Path) -> None:
+    path = tmp_path / "runs.jsonl"
+    jobs = run.plan(["bard-1988-1"], ["random", "l-bfgs-b"], seeds=2, multiple=5, split=None)
+    settings: dict[str, Any] = {"workers": 1, "limit": 60.0, "console": QUIET}
+    assert run.carry_out_all(jobs[:3], path, **settings) == 3
+    path.write_text(path.read_text()[:-20])  # interrupted in the middle of a line
+    assert run.carry_out_all(jobs, path, **settings) == 2
+    assert {record.job for record in run.read_runs(path)} == set(jobs)
+    assert run.carry_out_all(jobs, path, **settings) == 0
+
+
+def test_gaps_fall_and_end_where_the_trace_ends() -> None:
+    record = run.carry_out(run.Job(case="bard-1988-1", solver="l-bfgs-b", seed=0, budget=100))
+    gaps = [record.gaps[str(count)] for count in (2, 4, 6, 10, 16, 20, 30, 60, 100)]
+    assert gaps == sorted(gaps, reverse=True)
+    assert record.value == record.trace[-1][1]
+    assert gaps[-1] == pytest.approx((record.trace[-1][1] - 17) / (record.start - 17), abs=1e-9)
+
+
+def test_a_profile_counts_the_runs_that_are_solved(tmp_path: Path) -> None:
+    runs = [
+        run.carry_out(run.Job(case=name, solver=solver, seed=0, budget=60))
+        for name in ("bard-1988-1", "falk-liu-1995")
+        for solver in ("l-bfgs-b", "dfo-ls")
+        if PEERS[solver].installed
+    ]
+    local = [record for record in runs if record.solver == "l-bfgs-b"]
+    assert profiles.share(local, 1e-2, 0.1) == 0.0
+    assert profiles.share(local, 1e-2, 100) == np.mean([record.gaps["60"] <= 1e-2 for record in local])
+    assert "l-bfgs-b | 2 | 0 | 0 |" in profiles.table(runs)
+    if PEERS["dfo-ls"].installed:
+        assert "dfo-ls | 2 | 0 | 1 |" in profiles.table(runs)  # one objective is not a sum of squares
+    pytest.importorskip("matplotlib")
+    assert all(path.exists() for path in profiles.draw(runs, tmp_path, "profile"))
+
+
+def test_better_values_of_runs_become_references(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(references, "REFERENCES", tmp_path / "references.json")
+    record = replace(run.carry_out(run.Job(case="bard-1988-1", solver="random", seed=0, budget=5)), value=16.0, x=[1.5])
+    (tmp_path / "runs.jsonl").write_text(json.dumps(asdict(record)) + "\n")
+    changes = references.keep(references.from_runs(tmp_path / "runs.jsonl"))
+    assert changes["bard-1988-1"] == (case_of("bard-1988-1").reference, 16.0)
+    assert json.loads((tmp_path / "references.json").read_text())["bard-1988-1"] == {"value": 16.0, "x": [1.5]}
+
+
+def test_the_paper_methods_are_the_papers() -> None:
+    case = case_of("tracking-n5")
+    oracle, by_hand = Oracle(case, 42), Oracle(case, 42)
+    run_solver(PEERS["paper-b10"], oracle, 0)
+    method = bizol.BiZOL(delta=0.08, step=0.1, batch=10)  # [−1, 1]ⁿ: half the diameter over √n is one
+    bizol.minimize(by_hand.problem, case.start, method=method, budget=42, seed=0)
+    assert oracle.best == by_hand.best
