@@ -5,13 +5,15 @@ VENV := .venv
 BIN := $(VENV)/bin
 USER_READY := $(VENV)/.user
 DEV_READY := $(VENV)/.dev
+BENCH_READY := $(VENV)/.bench
 
-.PHONY: help run test lint typecheck pytest bench record clean
+.PHONY: help run test lint typecheck pytest bench peers record clean
 
 help:
 	@echo "make run      set up and reproduce the paper's Section V into reproduction/ (index.html)"
 	@echo "make test     set up and run ruff, mypy --strict and pytest"
 	@echo "make bench    set up and run the benchmarks: overhead, coverage of certificates, speed of the reproduction"
+	@echo "make peers    set up and run the benchmark against other solvers into peers/ (hours; it goes on where it was)"
 	@echo "make record   set up, reproduce from scratch, and make that the committed record and the table and figure in docs/"
 	@echo "make clean    remove the environment, the caches and reproduction/"
 
@@ -35,6 +37,10 @@ bench: $(DEV_READY)
 	$(BIN)/python benchmarks/coverage.py
 	$(BIN)/python benchmarks/reproduction.py
 
+peers: $(BENCH_READY)
+	$(BIN)/python -m benchmarks.peers.run --out peers
+	$(BIN)/python -m benchmarks.peers.profiles --runs peers/runs.jsonl --out peers
+
 record: $(DEV_READY)
 	rm -rf reproduction
 	$(BIN)/bizol reproduce --out reproduction
@@ -53,6 +59,10 @@ $(USER_READY): pyproject.toml | $(BIN)/python
 $(DEV_READY): pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
 	@touch $@ $(USER_READY)
+
+$(BENCH_READY): pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[bench]"
+	@touch $@
 
 clean:
 	rm -rf $(VENV) reproduction .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
