@@ -153,6 +153,11 @@ class TestLaws:
         assert np.array_equal(solution.x, watched.points[int(np.argmin(watched.values))])
         assert solution.queries == len(watched.values) == 60
 
+    @given(seed=st.integers(0, 1000), budget=st.integers(1, 120))
+    def test_what_a_descent_found_last_is_not_lost_when_the_next_begins(self, seed: int, budget: int) -> None:
+        watched = Watched(saturated(1), noise=1e-3)  # so that the last trial of a descent is often its best
+        assert bizol.minimize(watched.asked(), budget=budget, seed=seed).value == min(watched.values)
+
     @every_set
     def test_it_finds_the_minimum_on_every_set(self, name: str) -> None:
         """Against plain Frank–Wolfe with the exact gradient of the reduced problem, which is convex here."""

@@ -183,10 +183,11 @@ class Recorder:
         self._moves += 1
         self._x = to
         self._last = None
-        if move.landed is not None:
-            self._last = Iterate(iteration=self._moves, x=to, y=move.landed.response, value=move.landed.value)
-            if self._best is None or move.landed.value < self._best.value:
-                self._best = self._last
+        if (landed := move.landed) is not None:
+            found = Iterate(iteration=self._moves, x=landed.at, y=landed.response, value=landed.value)
+            self._last = found if np.array_equal(landed.at, to) else None
+            if self._best is None or landed.value < self._best.value:
+                self._best = found
 
     def closed(self, response: Response, value: float, queries: int) -> None:
         """Take note of the response to the last decision."""
@@ -194,6 +195,11 @@ class Recorder:
         self._rows.append((self._moves, queries, value, nan, nan, nan))
         if self._best is None or value < self._best.value:
             self._best = self._last
+
+    @property
+    def observed(self) -> bool:
+        """Whether the response to the last decision is known already."""
+        return self._last is not None
 
     def lowest(self) -> float:
         """Return the lowest value observed so far, NaN while there is none."""

@@ -110,8 +110,7 @@ def minimize(
                 if stop is not None and stop(state):
                     stopped = True
                     break
-            observed = state.move is not None and state.move.landed is not None
-            if not stopped and not observed and evaluator.affords(1):
+            if not stopped and not recorder.observed and evaluator.affords(1):
                 response = evaluator.evaluate(state.x[None])
                 value = float(problem.objective.values(state.x[None], response)[0])
                 recorder.closed(owned(response[0, ...]), value, queries=evaluator.queries)

@@ -159,7 +159,7 @@ class Foresight:
         )
         if following.stalled > state.x.size + 10:
             following = self._restarted(following)
-        move = self._moved(state, plan, here, landed=following.anchor)
+        move = self._moved(state, plan, here, landed=best)
         return replace(following, move=replace(move, queries=rows.shape[0]))
 
     def _judged(
@@ -271,7 +271,7 @@ class Foresight:
         radius = 0.1 * feasible_set.diameter
         return replace(state, x=x, anchor=None, turn="look", radius=radius, damping=0.0, stalled=0)
 
-    def _moved(self, state: ForesightState, plan: _Plan, here: Anchor, landed: Anchor | None) -> Move:
+    def _moved(self, state: ForesightState, plan: _Plan, here: Anchor, landed: Anchor) -> Move:
         hypergradient = Hypergradient(here.at, here.grad_x + plan.sensitivity.pull_back(here.grad_y))
         vertex = state.problem.feasible_set.minimize_linear(hypergradient.value)
         return Move(
@@ -281,7 +281,7 @@ class Foresight:
             hypergradient=hypergradient,
             vertex=vertex,
             gap_estimate=float(hypergradient.value @ (here.at - vertex)),
-            step=0.0 if landed is None else float(np.linalg.norm(landed.at - here.at)),
+            step=float(np.linalg.norm(landed.at - here.at)),
             delta=state.radius,
             queries=0,
             landed=landed,

@@ -26,7 +26,7 @@ class Move:
     step: float  # γ_k
     delta: float  # δ_k
     queries: int
-    landed: Anchor | None = None  # what is known already at the decision it led to
+    landed: Anchor | None = None  # the best that was observed on the way, where a method asks at more than x_k
 
 
 class StateLike(Protocol):
