@@ -20,6 +20,7 @@ from bizol.methods.descent import descend
 from bizol.objectives import Tracking
 from bizol.reproduction.instances import BALL, BOX, tracking_instance
 from bizol.sensitivity import Secant, remember
+from bizol.solution import Recorder
 from bizol.testing import check_method
 from tests.problems import Array, affine, saturated
 
@@ -153,10 +154,19 @@ class TestLaws:
         assert np.array_equal(solution.x, watched.points[int(np.argmin(watched.values))])
         assert solution.queries == len(watched.values) == 60
 
-    @given(seed=st.integers(0, 1000), budget=st.integers(1, 120))
-    def test_what_a_descent_found_last_is_not_lost_when_the_next_begins(self, seed: int, budget: int) -> None:
-        watched = Watched(saturated(1), noise=1e-3)  # so that the last trial of a descent is often its best
-        assert bizol.minimize(watched.asked(), budget=budget, seed=seed).value == min(watched.values)
+    def test_what_a_descent_found_last_is_not_lost_when_the_next_begins(self) -> None:
+        problem, method = saturated(3), Foresight()
+        state = next(state for state in bizol.iterate(problem, method, seed=0) if state.turn == "try" and state.anchor)
+        tired = replace(state, stalled=99, height=1e9)  # so that no gain counts
+        after = method.tell(tired, np.array([problem.response(point) for point in method.ask(tired)]))
+        assert after.turn == "look"
+        assert after.move is not None
+        assert after.move.landed is not None
+        assert after.move.landed.value < after.move.value
+        recorder = Recorder(state.x, np.random.default_rng(0))
+        recorder.moved(after.move, to=after.x, queries=1)
+        assert recorder.lowest() == after.move.landed.value
+        assert not recorder.observed
 
     @every_set
     def test_it_finds_the_minimum_on_every_set(self, name: str) -> None:
