@@ -156,7 +156,8 @@ class TestLaws:
 
     def test_what_a_descent_found_last_is_not_lost_when_the_next_begins(self) -> None:
         problem, method = saturated(3), Foresight()
-        state = next(state for state in bizol.iterate(problem, method, seed=0) if state.turn == "try" and state.anchor)
+        states = bizol.iterate(problem, method, 0.9 * np.ones(3), seed=0)
+        state = next(state for state in states if state.turn == "try")
         tired = replace(state, stalled=99, height=1e9)  # so that no gain counts
         after = method.tell(tired, np.array([problem.response(point) for point in method.ask(tired)]))
         assert after.turn == "look"
