@@ -128,6 +128,15 @@ class TestQueries:
         assert np.abs(exact).max() < 1  # inside the box
         assert bizol.minimize(problem, budget=13, seed=0).x == pytest.approx(exact, abs=1e-4)
 
+    @pytest.mark.parametrize("kind", ["calibrated", "dominated"])
+    def test_a_run_ends_where_a_certificate_confirms_it(self, kind: str) -> None:
+        """Fresh queries: of the gap at the start, less than a thousandth is left at 95 %."""
+        problem, start = calibrated(BOX) if kind == "calibrated" else dominated()
+        solution = bizol.minimize(problem, start, budget=300, seed=0)
+        before = bizol.certify(problem, start, delta=0.005, seed=1)
+        after = bizol.certify(problem, solution.x, delta=0.005, seed=1)
+        assert after.interval[1] < 1e-3 * before.gap
+
     def test_it_needs_far_fewer_queries_than_the_method_it_grew_from(self) -> None:
         problem, start = calibrated(BOX)
         best = reference(problem, start)
