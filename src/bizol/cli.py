@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from bizol.reproduction.claims import Claim
     from bizol.reproduction.experiments import Setting
     from bizol.reproduction.record import Record
+    from bizol.reproduction.reproduce import Reproduction
     from bizol.verification import Finding
 
 app = typer.Typer(
@@ -98,7 +99,6 @@ def reproduce(
         raise typer.BadParameter(str(error), param_hint="--out") from error
     if find_spec("matplotlib") is None and any(name.startswith("figure") for name in names):
         raise typer.BadParameter("figures need matplotlib: pip install 'bizol[plots]'.", param_hint="EXPERIMENTS")
-    console = Console()
     with _bar() as progress, _patience():
         task = progress.add_task("measuring and drawing", total=None)
         try:
@@ -115,12 +115,7 @@ def reproduce(
             why = "Interrupted." if interrupted else f"Broken off: {error or type(error).__name__}"
             typer.echo(f"{why} What was finished is kept in {out}; the same command goes on from there.", err=True)
             raise typer.Exit(130 if interrupted else 1) from None
-    wide = console if console.width >= 130 else Console(width=130)  # a broken line is better than a missing digit
-    for table in made.tables:
-        wide.print(table.rich())
-    for title, claims in (("Claims of Section V", made.claims), ("Distance to the paper", made.targets)):
-        if claims:
-            wide.print(_claims(title, claims))
+    _show(made)
     if len(names) < len(known(())):
         typer.echo(
             "The page shows this part alone; without arguments it is whole again, and what was measured is kept."
@@ -174,6 +169,16 @@ def _findings(found: list[Finding]) -> Table:
         )
     table.caption = f"{sum(finding.holds for finding in found)} of {len(found)} hold"
     return table
+
+
+def _show(made: Reproduction) -> None:
+    console = Console()
+    wide = console if console.width >= 130 else Console(width=130)  # a broken line is better than a missing digit
+    for table in made.tables:
+        wide.print(table.rich())
+    for title, claims in (("Claims of Section V", made.claims), ("Distance to the paper", made.targets)):
+        if claims:
+            wide.print(_claims(title, claims))
 
 
 def _claims(title: str, claims: list[Claim]) -> Table:

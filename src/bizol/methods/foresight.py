@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike
 
 from bizol.arrays import Point, Points, Response, Responses, as_size, infinite_rows, norm, owned
 from bizol.feasible_sets import FeasibleSet
-from bizol.feasible_sets.protocol import as_member, projection
+from bizol.feasible_sets.protocol import projection
 from bizol.methods.descent import descend
 from bizol.methods.protocol import Move
-from bizol.methods.two_point import matched
+from bizol.methods.two_point import first_decision, matched
 from bizol.problem import Anchor, EvaluationError, Problem
 from bizol.randomness import as_seed, generator
 from bizol.sensitivity import Hypergradient, RememberedSensitivity, Secant, remember
@@ -111,12 +111,8 @@ class Foresight:
 
     def start(self, problem: Problem, x0: ArrayLike | None = None, *, seed: int | None = None) -> ForesightState:
         """Return the state at x0, or at the center of the set."""
-        if not isinstance(problem, Problem):
-            raise ValueError(f"problem must be a bizol.Problem, got {problem!r}.")
-        feasible_set = problem.feasible_set
-        given, name = (feasible_set.center, "feasible_set.center") if x0 is None else (x0, "x0")
-        x = as_member(given, feasible_set, name)
-        radius = 0.1 * feasible_set.diameter
+        x = first_decision(problem, x0)
+        radius = 0.1 * problem.feasible_set.diameter
         return ForesightState(problem=problem, seed=as_seed(seed), iteration=0, x=x, radius=radius)
 
     def ask(self, state: ForesightState) -> Points:
@@ -128,8 +124,7 @@ class Foresight:
         plan = self._planned(state)
         rows = matched(responses, len(plan.queries))
         found = [
-            _observed(state.problem, _frozen(point), owned(rows[index, ...]))
-            for index, point in enumerate(plan.queries)
+            _observed(state.problem, owned(point), owned(rows[index, ...])) for index, point in enumerate(plan.queries)
         ]
         here, others = (found[0], found[1:]) if state.anchor is None else (state.anchor, found)
         noise = state.noise
@@ -159,8 +154,7 @@ class Foresight:
         )
         if following.stalled > state.x.size + 10:
             following = self._restarted(following)
-        move = self._moved(state, plan, here, landed=best)
-        return replace(following, move=replace(move, queries=rows.shape[0]))
+        return replace(following, move=self._moved(state, plan, here, landed=best))
 
     def _judged(
         self, state: ForesightState, plan: _Plan, here: Anchor, others: list[Anchor], noise: float | None
@@ -258,8 +252,9 @@ class Foresight:
             direction = rng.standard_normal(n)
             if len(known) < n:
                 direction -= known.T @ (known @ direction)
-            size = float(np.linalg.norm(direction))
-            direction = direction / size if size > 1e-8 else _unit(rng.standard_normal(n))
+            if float(np.linalg.norm(direction)) <= 1e-8:  # all of them are known
+                direction = rng.standard_normal(n)
+            direction /= np.linalg.norm(direction)
             points.append(_near(feasible_set, state.x, length * direction))
             known = np.vstack([known, direction])[-(n - 1) :] if n > 1 else known
         return np.array(points)
@@ -267,7 +262,7 @@ class Foresight:
     def _restarted(self, state: ForesightState) -> ForesightState:
         """Begin a new descent at a random decision, with all that is remembered."""
         feasible_set = state.problem.feasible_set
-        x = _frozen(_anywhere(feasible_set, generator(state.seed, state.iteration, 1)))
+        x = owned(_anywhere(feasible_set, generator(state.seed, state.iteration, 1)))
         radius = 0.1 * feasible_set.diameter
         return replace(state, x=x, anchor=None, turn="look", radius=radius, damping=0.0, stalled=0)
 
@@ -283,7 +278,7 @@ class Foresight:
             gap_estimate=float(hypergradient.value @ (here.at - vertex)),
             step=float(np.linalg.norm(landed.at - here.at)),
             delta=state.radius,
-            queries=0,
+            queries=len(plan.queries),
             landed=landed,
         )
 
@@ -316,11 +311,11 @@ def _near(feasible_set: FeasibleSet, x: Point, offset: Point) -> Point:
     onto, length = projection(feasible_set), float(np.linalg.norm(offset))
     if onto is not None:
         there, back = onto(x + offset), onto(x - offset)
-        return _frozen(there if np.linalg.norm(there - x) >= 0.5 * length else _farther(x, there, back))
+        return there if np.linalg.norm(there - x) >= 0.5 * length else _farther(x, there, back)
     ends = [feasible_set.minimize_linear(-offset), feasible_set.minimize_linear(offset)]
     end = ends[0] if np.linalg.norm(ends[0] - x) >= length else _farther(x, *ends)
     size = float(np.linalg.norm(end - x))
-    return _frozen(x + min(1.0, length / size) * (end - x) if size > 0 else x)
+    return x + min(1.0, length / size) * (end - x) if size > 0 else x
 
 
 def _farther(x: Point, one: Point, other: Point) -> Point:
@@ -335,13 +330,3 @@ def _anywhere(feasible_set: FeasibleSet, rng: np.random.Generator) -> Point:
         return onto(feasible_set.center + half * rng.uniform(-1, 1, n))
     vertices = np.array([feasible_set.minimize_linear(rng.standard_normal(n)) for _ in range(3)])
     return np.asarray(rng.dirichlet(np.ones(3)) @ vertices)
-
-
-def _unit(vector: Point) -> Point:
-    return vector / np.linalg.norm(vector)
-
-
-def _frozen(point: Point) -> Point:
-    copy = np.array(point, dtype=np.float64)
-    copy.setflags(write=False)
-    return copy

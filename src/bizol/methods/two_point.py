@@ -87,10 +87,7 @@ def settle(method: Parameters) -> None:
 
 def start_at(method: Parameters, problem: Problem, x0: ArrayLike | None, seed: int | None) -> State:
     """Return the first state, at x0 or at the center of the feasible set; look at all parameters once."""
-    if not isinstance(problem, Problem):
-        raise ValueError(f"problem must be a bizol.Problem, got {problem!r}.")
-    given, name = (problem.feasible_set.center, "feasible_set.center") if x0 is None else (x0, "x0")
-    x = as_member(given, problem.feasible_set, name)
+    x = first_decision(problem, x0)
     state = State(problem=problem, seed=as_seed(seed), iteration=0, x=x)
     delta, _ = (parameter(method, name, 0) for name in ("delta", "batch"))
     if not isinstance(method.step, AdaptiveStep):
@@ -101,6 +98,14 @@ def start_at(method: Parameters, problem: Problem, x0: ArrayLike | None, seed: i
             f"rounding of {np.abs(x).max():g}."
         )
     return state
+
+
+def first_decision(problem: Problem, x0: ArrayLike | None) -> Point:
+    """Return x0, or the center of the feasible set, as a decision of the set."""
+    if not isinstance(problem, Problem):
+        raise ValueError(f"problem must be a bizol.Problem, got {problem!r}.")
+    given, name = (problem.feasible_set.center, "feasible_set.center") if x0 is None else (x0, "x0")
+    return as_member(given, problem.feasible_set, name)
 
 
 def probes(method: Parameters, state: State) -> Probes:

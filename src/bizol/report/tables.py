@@ -106,9 +106,9 @@ class Table:
 
     def text(self, width: int = 150) -> str:
         """Return it drawn with lines."""
-        console = Console(file=io.StringIO(), width=width, color_system=None)
-        console.print(self.rich())
-        return console.file.getvalue()  # type: ignore[attr-defined,no-any-return]  # the StringIO above
+        drawn = io.StringIO()
+        Console(file=drawn, width=width, color_system=None).print(self.rich())
+        return drawn.getvalue()
 
     def markdown(self) -> str:
         """Return it in Markdown."""
