@@ -277,6 +277,16 @@ class TestTrouble:
             bizol.Box(-np.ones(3), np.ones(3)),
         )
         assert bizol.minimize(problem, budget=60, seed=0).x == pytest.approx(np.full(3, 0.15), abs=1e-3)
+        assert bizol.minimize(problem, np.ones(3), budget=60, seed=0).x == pytest.approx(np.full(3, 0.15), abs=1e-2)
+
+    def test_a_forecast_that_was_wrong_is_trusted_less_and_one_that_was_right_more(self) -> None:
+        problem, method = saturated(3), Foresight()
+        states = bizol.iterate(problem, method, 0.9 * np.ones(3), seed=0)
+        state = replace(next(state for state in states if state.turn == "try"), damping=1.0)
+        right = method.tell(state, problem.response(method.ask(state)))
+        wrong = method.tell(state, np.full((1, 3), 50.0))
+        assert right.damping < 1.0 < wrong.damping
+        assert wrong.radius < right.radius
 
     def test_gradients_and_answers_that_are_not_finite_are_named(self) -> None:
         bad = Objective(lambda x, y: 0.0, lambda x, y: x, lambda x, y: np.full(3, np.nan))
