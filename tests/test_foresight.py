@@ -308,9 +308,41 @@ class TestTrouble:
             lambda x: 1.0 * x,
             bizol.Box([-1.5], [1.5]),
         )
-        local = bizol.minimize(problem, [0.9], budget=10, seed=0)
+        local = bizol.minimize(problem, [0.9], budget=5, seed=0)
         assert local.value > 0
-        assert bizol.minimize(problem, [0.9], budget=200, seed=0).value == pytest.approx(-0.2, abs=0.01)
+        assert bizol.minimize(problem, [0.9], budget=20, seed=0).value == pytest.approx(-0.2, abs=0.01)
+
+    def test_a_descent_begins_far_from_what_was_asked_and_every_third_one_at_the_best(self) -> None:
+        problem, method = saturated(2), Foresight()
+        *_, state = islice(bizol.iterate(problem, method, 0.9 * np.ones(2), seed=0), 8)
+        begun = []
+        for _ in range(3):
+            tired = replace(state, stalled=99, height=1e9, turn="explore")
+            state = method.tell(tired, problem.response(method.ask(tired)))
+            begun.append(state)
+            for _ in range(2):
+                state = method.tell(state, problem.response(method.ask(state)))
+        asked = np.array([each.at for each in begun[0].observed])
+        gap = np.linalg.norm(asked - begun[0].x, axis=1).min()
+        rng = np.random.default_rng(0)
+        anywhere = [np.linalg.norm(asked - rng.uniform(-1, 1, 2), axis=1).min() for _ in range(200)]
+        assert gap > np.quantile(anywhere, 0.75)
+        assert [each.turn for each in begun] == ["look", "look", "explore"]
+        assert begun[2].best is not None
+        assert begun[2].anchor is begun[2].best
+        assert begun[2].best.value == min(each.value for each in begun[2].observed)
+
+    def test_a_descent_that_falls_behind_is_given_up(self) -> None:
+        """It came less than a third of the way to the best since it was last looked at: n + 3 iterations ago."""
+        problem, method = saturated(2), Foresight()
+        *_, state = islice(bizol.iterate(problem, method, 0.9 * np.ones(2), seed=0), 8)
+        assert state.best is not None
+        ahead = replace(state.best, value=-1e6)
+        watched = replace(state, best=ahead, milestone=(state.iteration - 4, 1e6), turn="explore")
+        hopeless = replace(watched, milestone=(state.iteration - 4, 1.0))
+        too_early = replace(hopeless, milestone=(state.iteration - 3, 1.0))
+        after = [method.tell(each, problem.response(method.ask(each))) for each in (watched, hopeless, too_early)]
+        assert [each.descents for each in after] == [0, 1, 0]
 
     def test_a_set_of_one_point_is_no_trouble(self) -> None:
         point = saturated(feasible_set=bizol.Box(np.ones(3), np.ones(3)))

@@ -13,6 +13,7 @@ from bizol.arrays import Point, Points, Response, Responses, as_size, infinite_r
 from bizol.feasible_sets import FeasibleSet
 from bizol.feasible_sets.protocol import projection
 from bizol.methods.descent import descend
+from bizol.methods.forecasts import Forecast, Straight, curved, judged
 from bizol.methods.protocol import Move
 from bizol.methods.two_point import first_decision, matched
 from bizol.problem import Anchor, EvaluationError, Problem
@@ -22,7 +23,7 @@ from bizol.sensitivity import Hypergradient, RememberedSensitivity, Secant, reme
 Turn: TypeAlias = Literal["look", "try", "explore", "echo"]
 
 SMALLEST = 1e-7  # the smallest radius, relative to the diameter of X
-WORK = 2_000_000  # numbers in the factors of a Jacobian, at most
+WORK = 2_000_000  # numbers in the factors of a forecast, at most
 
 
 @final
@@ -42,6 +43,11 @@ class ForesightState:
     damping: float = 0.0  # λ
     stalled: int = 0  # trials in a row that gained next to nothing
     height: float = 0.0  # φ where this descent began
+    descents: int = 0  # how many were begun before this one
+    milestone: tuple[int, float] = (0, inf)  # when it was last seen how far this descent has come, and φ there
+    best: Anchor | None = None  # the best of all that was observed
+    observed: tuple[Anchor, ...] = ()  # the latest answers, the oldest first
+    errors: tuple[float, ...] = ()  # of the forecasts, lately
     noise: float | None = None  # ‖y − y'‖ of two answers to one question; None while that was not asked
     _plan: _Plan | None = field(default=None, init=False, repr=False)  # worked out once, although ask and tell need it
 
@@ -58,19 +64,9 @@ class _Plan:
 
     queries: Points
     sensitivity: RememberedSensitivity
+    forecasts: tuple[Forecast, ...] = ()
     trials: int = 0  # the first rows are decisions that the forecast recommends
     gain: float = 0.0  # what the forecast promises for the first of them
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Judgment:
-    """How to go on."""
-
-    radius: float
-    damping: float
-    stalled: int
-    turn: Turn
 
 
 @final
@@ -78,15 +74,18 @@ class _Judgment:
 class Foresight:
     """Minimize φ(u, ŷ(u)) with a forecast ŷ of the response alone, then ask the follower there.
 
-    Around the current decision x the response is forecast by ŷ(u) = y(x) + M (u − x), with a Jacobian M put together
-    from all that was answered before (`bizol.sensitivity.remember`). φ is known, so
+    Around the current decision x the response is forecast in two ways from all that was answered before: straight,
+    ŷ(u) = y(x) + M (u − x) with a Jacobian M put together from secants (`bizol.sensitivity.remember`), and curved, by
+    the quadratic that explains the nearest answers with the least curvature (`bizol.methods.forecasts`). The one that
+    was closer to the latest answers is followed. φ is known, so
 
         u = argmin φ(u, ŷ(u)) + (λ/2) ‖u − x‖²   over X
 
     costs no query at all. One query at u tells how good the forecast was: λ shrinks when it was good and grows when it
     was not. Between trials, a query in a direction that M does not know, or knows from too far away, keeps it honest.
-    When a descent gains nothing more, the next one starts elsewhere, and the best decision ever seen is kept. The
-    anchored model of the paper is the same forecast with φ linearized too.
+    When a descent gains nothing more, or falls too far behind, the next one starts far from all that was asked, every
+    third one at the best decision again, with a wider view. The best decision ever seen is kept. The anchored model of
+    the paper is the straight forecast with φ linearized too.
 
     Args:
         workers: how many queries are asked at a time: one trial and one exploration in turn with one worker, several
@@ -136,57 +135,66 @@ class Foresight:
             for other in others
             if (other.at != here.at).any()
         ]
-        best = min([here, *others], key=lambda each: each.value)  # all of them are in X
-        judged = self._judged(state, plan, here, others, noise)
-        memory = (*state.secants, *secants)[-self._memory(state) :]
+        n, m = here.at.size, here.response.shape[0]
+        landed = min([here, *others], key=lambda each: each.value)  # all of them are in X
         following = replace(
-            state,
+            self._judged(state, plan, here, others, noise),
             iteration=state.iteration + 1,
-            x=best.at,
-            anchor=best,
-            secants=memory,
+            x=landed.at,
+            anchor=landed,
+            secants=(*state.secants, *secants)[-_kept(3 * n + 10, n + m) :],
+            observed=(*state.observed, *found)[-_kept(4 * n + 200, n + m) :],
+            errors=judged(state.errors, plan.forecasts, here, others),
             noise=noise,
-            height=here.value if state.anchor is None else state.height,
-            radius=judged.radius,
-            damping=judged.damping,
-            stalled=judged.stalled,
-            turn=judged.turn,
+            best=landed if state.best is None or landed.value < state.best.value else state.best,
         )
-        if following.stalled > state.x.size + 10:
-            following = self._restarted(following)
-        return replace(following, move=self._moved(state, plan, here, landed=best))
+        return replace(self._continued(following), move=self._moved(state, plan, here, landed))
 
     def _judged(
         self, state: ForesightState, plan: _Plan, here: Anchor, others: list[Anchor], noise: float | None
-    ) -> _Judgment:
-        """Return radius, damping, count of failures and the next turn, given how the trial went."""
+    ) -> ForesightState:
+        """Return the state with radius, damping, count of failures and the next turn, given how the trial went."""
         diameter, n = state.problem.feasible_set.diameter, state.x.size
         smallest = max(SMALLEST * diameter, _floor(noise, plan.sensitivity))
-        radius, damping, stalled = state.radius, state.damping, state.stalled
+        radius, damping, stalled, height = state.radius, state.damping, state.stalled, state.height
         turn: Turn = "try"
+        if state.anchor is None:
+            height = here.value
         if plan.trials:
             trial = others[0]
             length = float(np.linalg.norm(trial.at - here.at))
-            gained = here.value - trial.value
-            ratio = gained / plan.gain
+            ratio = (here.value - trial.value) / plan.gain
             if ratio > 0.75:
                 damping = damping / 5 if damping * length**2 > 1e-6 * plan.gain else 0.0
                 radius = max(radius, 1.5 * length)
             elif ratio < 0.25:
                 damping = max(3 * damping, 0.5 * plan.gain / length**2)
-                radius = max(0.5 * length, smallest)
+                radius = max(0.5 * length, radius / 4)
             else:
                 radius = length
             best = min(other.value for other in others[: plan.trials])
-            progress = here.value - best
-            stalled = stalled + 1 if progress <= 1e-3 * max(state.height - best, 0.0) else 0
+            stalled = stalled + 1 if here.value - best <= 1e-3 * max(height - best, 0.0) else 0
             turn = "try" if ratio > 0.5 and plan.sensitivity.rank == n else "explore"
         elif state.turn == "try":  # the forecast sees no way down
-            stalled, radius = stalled + 1, max(radius / 4, smallest)
+            stalled, radius = stalled + 1, radius / 4
         radius = min(max(radius, smallest), 0.5 * diameter) if diameter > 0 else radius
         if noise is None and radius < 1e-3 * diameter:
             turn = "echo"  # before small differences are trusted, see whether the same question has the same answer
-        return _Judgment(radius=radius, damping=damping, stalled=stalled, turn=turn)
+        return replace(state, radius=radius, damping=damping, stalled=stalled, height=height, turn=turn)
+
+    def _continued(self, state: ForesightState) -> ForesightState:
+        """Return the state, or the beginning of another descent when this one is over or hopeless."""
+        assert state.anchor is not None
+        assert state.best is not None
+        value, lowest, patience = state.anchor.value, state.best.value, state.x.size + 3
+        now, (since, height) = (state.iteration, value), state.milestone
+        hopeless = False
+        if height == inf:  # it has just begun
+            state = replace(state, milestone=now)
+        elif state.iteration - since >= patience:  # at this pace, will it ever catch up?
+            hopeless = value - lowest > 2 * (height - value)
+            state = replace(state, milestone=now)
+        return self._restarted(state) if hopeless or state.stalled >= patience else state
 
     def _planned(self, state: ForesightState) -> _Plan:
         """Work out what to ask from this state."""
@@ -198,45 +206,50 @@ class Foresight:
 
     def _plan(self, state: ForesightState) -> _Plan:
         n, m = state.x.size, 0 if state.anchor is None else state.anchor.response.shape[0]
-        most = min(n, max(60, WORK // (n + m)))
-        sensitivity = remember(state.secants, state.x, scale=state.radius or 1.0, most=most)
+        sensitivity = remember(state.secants, state.x, scale=state.radius or 1.0, most=_kept(n, n + m))
         explored = self._explorations(state, sensitivity)
-        if state.anchor is None or state.turn == "echo":
+        if state.anchor is None:
             return _Plan(queries=np.vstack([state.x[None], explored[: self.workers - 1]]), sensitivity=sensitivity)
-        if state.turn == "explore":
-            return _Plan(queries=explored, sensitivity=sensitivity)
-        trial, gain = self._trial(state, sensitivity, state.damping)
+        bent = curved(state.observed, state.anchor, most=_kept(4 * n + 20, n + m))
+        forecasts: tuple[Forecast, ...] = (Straight(sensitivity),) if bent is None else (Straight(sensitivity), bent)
+        if state.turn == "echo":
+            explored = np.vstack([state.x[None], explored[: self.workers - 1]])
+        asked = _Plan(queries=explored, sensitivity=sensitivity, forecasts=forecasts)
+        if state.turn != "try":
+            return asked
+        best = int(np.argmin(state.errors)) if len(state.errors) == len(forecasts) else 0
+        trial, gain = self._trial(state, forecasts[best], state.damping)
         length = float(np.linalg.norm(trial - state.x))
         rounding = 1e-15 * abs(state.anchor.value)
         if not (gain > rounding and length > 1e-12 * state.problem.feasible_set.diameter):
-            return _Plan(queries=explored, sensitivity=sensitivity)
+            return asked
         trials = [trial]
         if self.workers > 2:
             damping = max(5 * state.damping, 0.5 * gain / length**2)
-            second = self._trial(state, sensitivity, damping)[0]
+            second = self._trial(state, forecasts[best], damping)[0]
             if (second != trial).any() and (second != state.x).any():
                 trials.append(second)
         queries = np.vstack([*trials, explored])[: self.workers]
-        return _Plan(queries=queries, sensitivity=sensitivity, trials=len(trials), gain=gain)
+        return replace(asked, queries=queries, trials=len(trials), gain=gain)
 
-    def _trial(self, state: ForesightState, forecast: RememberedSensitivity, damping: float) -> tuple[Point, float]:
+    def _trial(self, state: ForesightState, forecast: Forecast, damping: float) -> tuple[Point, float]:
         """Return the decision that the forecast recommends, and what it promises."""
         anchor, objective = state.anchor, state.problem.objective
         assert anchor is not None
 
         def value_and_gradient(u: Point) -> tuple[float, Point]:
             step = u - state.x
-            response = anchor.response if forecast.slopes is None else anchor.response + forecast.push(step)
+            response = anchor.response + forecast.change(step)
             try:
                 with np.errstate(all="ignore"):
                     seen = objective.anchor(u, response)
             except EvaluationError:  # φ need not be defined at every forecast; such a u is out of bounds
                 return inf, step
-            gradient = seen.grad_x + forecast.pull_back(seen.grad_y)
+            gradient = seen.grad_x + forecast.pull_back(step, seen.grad_y)
             return seen.value + damping / 2 * float(step @ step), gradient + damping * step
 
         size = state.x.size + anchor.response.shape[0]
-        rounds = 60 if forecast.rank * size <= 100_000 else 15
+        rounds = 60 if forecast.size * size <= 100_000 else 15
         u, value = descend(value_and_gradient, state.x, state.problem.feasible_set, rounds=rounds)
         step = u - state.x
         return u, anchor.value - value + damping / 2 * float(step @ step)
@@ -260,11 +273,20 @@ class Foresight:
         return np.array(points)
 
     def _restarted(self, state: ForesightState) -> ForesightState:
-        """Begin a new descent at a random decision, with all that is remembered."""
+        """Begin a new descent, remembering all: far from what was asked, or at the best of it with a wide view."""
         feasible_set = state.problem.feasible_set
-        x = owned(_anywhere(feasible_set, generator(state.seed, state.iteration, 1)))
-        radius = 0.1 * feasible_set.diameter
-        return replace(state, x=x, anchor=None, turn="look", radius=radius, damping=0.0, stalled=0)
+        begun = replace(
+            state, descents=state.descents + 1, damping=0.0, stalled=0, milestone=(state.iteration, inf), turn="explore"
+        )
+        if begun.descents % 3 == 0:
+            assert state.best is not None
+            return replace(begun, x=state.best.at, anchor=state.best, radius=0.2 * feasible_set.diameter)
+        rng = generator(state.seed, state.iteration, 1)
+        points = np.array([_anywhere(feasible_set, rng) for _ in range(20)])
+        asked = np.array([each.at for each in state.observed])
+        nearest = [np.linalg.norm(asked - point, axis=1).min() for point in points]
+        x = owned(points[int(np.argmax(nearest))])
+        return replace(begun, x=x, anchor=None, radius=0.1 * feasible_set.diameter, turn="look")
 
     def _moved(self, state: ForesightState, plan: _Plan, here: Anchor, landed: Anchor) -> Move:
         hypergradient = Hypergradient(here.at, here.grad_x + plan.sensitivity.pull_back(here.grad_y))
@@ -282,10 +304,6 @@ class Foresight:
             landed=landed,
         )
 
-    def _memory(self, state: ForesightState) -> int:
-        """How many secants are kept."""
-        return 3 * min(state.x.size, 500) + 10
-
 
 def _observed(problem: Problem, x: Point, response: Response) -> Anchor:
     """Return what φ says of an answer, all of it finite."""
@@ -296,6 +314,11 @@ def _observed(problem: Problem, x: Point, response: Response) -> Anchor:
         if not isfinite(norm(gradient)):
             raise EvaluationError(f"Objective({name}=...) must be finite, but is not at x = {x}.")
     return anchor
+
+
+def _kept(wanted: int, size: int) -> int:
+    """Return how many vectors of this size are kept, of those that would be good to have."""
+    return min(wanted, max(60, WORK // size))
 
 
 def _floor(noise: float | None, sensitivity: RememberedSensitivity) -> float:
