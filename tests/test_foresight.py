@@ -11,14 +11,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.optimize import minimize as scipy_minimize
 
 import bizol
+from benchmarks.queries import calibrated, dominated, reference
 from bizol import EvaluationError, Foresight, Objective, Problem
-from bizol.followers import BallProjection, BoxProjection
 from bizol.methods.descent import descend
-from bizol.objectives import Tracking
-from bizol.reproduction.instances import BALL, BOX, tracking_instance
 from bizol.sensitivity import Secant, remember
 from bizol.solution import Recorder
 from bizol.testing import check_method
@@ -34,52 +31,6 @@ SETS: dict[str, bizol.FeasibleSet] = {
     "product": bizol.Product([bizol.Simplex(2), bizol.Ball(np.zeros(2), 1.0)]),
 }
 every_set = pytest.mark.parametrize("name", SETS)
-
-
-def dominated(*, ball: bool = False, width: float = 1.0, capacity: tuple[float, float] = (0.3, 1.0)) -> Any:
-    """A tracking problem whose objective is all about the response: n=20, m=200."""
-    rng = np.random.default_rng(0)
-    n, m, p = 20, 200, 40
-    matrix, offset = rng.standard_normal((m, n)) / np.sqrt(n), 0.3 * rng.standard_normal(m)
-    output, coupling = rng.standard_normal((p, m)) / np.sqrt(m), rng.standard_normal((n, m)) / np.sqrt(m)
-    limits = rng.uniform(*capacity, m)
-    x_ref, wanted = 0.5 * width * rng.uniform(-1, 1, n), 0.7 * width * rng.uniform(-1, 1, n)
-    follower = BallProjection(matrix, offset, 5.0) if ball else BoxProjection(matrix, offset, -limits, limits)
-    objective = Tracking(
-        effort=0.1,
-        tracking=5.0,
-        payment=0.1,
-        x_ref=x_ref,
-        y_ref=output @ follower(wanted) + 0.1 * rng.standard_normal(p),
-        output=output,
-        coupling=coupling,
-    )
-    box = bizol.Box(-width * np.ones(n), width * np.ones(n))
-    start = width * rng.uniform(-1, 1, n)
-    return Problem(objective.objective(), follower, box, vectorized=True), start
-
-
-def calibrated(constants: Any) -> Any:
-    instance = tracking_instance(constants)
-    return instance.problem, instance.start
-
-
-def reference(problem: Any, start: Array) -> float:
-    """The best of a multistart with the exact gradient."""
-    follower, objective, box = problem.response, problem.objective, problem.feasible_set
-
-    def value_and_gradient(x: Array) -> tuple[float, Array]:
-        y = follower(x)
-        (piece, *_) = follower.pieces(x).labels
-        gradient = objective.grad_x(x, y) + objective.grad_y(x, y) @ follower.jacobian(piece, x)
-        return float(objective.value(x, y)), gradient
-
-    rng, best = np.random.default_rng(1), np.inf
-    for begin in [start, *rng.uniform(box.lower, box.upper, (14, start.size))]:
-        bounds = list(zip(box.lower, box.upper, strict=True))
-        found = scipy_minimize(value_and_gradient, begin, jac=True, method="L-BFGS-B", bounds=bounds)
-        best = min(best, float(found.fun))
-    return best
 
 
 class Watched:
@@ -111,9 +62,9 @@ class TestQueries:
         """Median of five seeded runs, n=20, m=200: the same numbers every time."""
         response, regime = kind.split(", ")
         if regime == "calibrated":
-            problem, start = calibrated(BOX if response == "box" else BALL)
+            problem, start = calibrated(response)
         else:
-            problem, start = dominated(ball=response == "ball")
+            problem, start = dominated(response)
         best = reference(problem, start)
         first = float(problem.objective.value(start, problem.response(start)))
         for budget, wanted in ((100, 1e-3), (300, 1e-4)):
@@ -131,14 +82,14 @@ class TestQueries:
     @pytest.mark.parametrize("kind", ["calibrated", "dominated"])
     def test_a_run_ends_where_a_certificate_confirms_it(self, kind: str) -> None:
         """Fresh queries: of the gap at the start, less than a thousandth is left at 95 %."""
-        problem, start = calibrated(BOX) if kind == "calibrated" else dominated()
+        problem, start = calibrated("box") if kind == "calibrated" else dominated()
         solution = bizol.minimize(problem, start, budget=300, seed=0)
         before = bizol.certify(problem, start, delta=0.005, seed=1)
         after = bizol.certify(problem, solution.x, delta=0.005, seed=1)
         assert after.interval[1] < 1e-3 * before.gap
 
     def test_it_needs_far_fewer_queries_than_the_method_it_grew_from(self) -> None:
-        problem, start = calibrated(BOX)
+        problem, start = calibrated("box")
         best = reference(problem, start)
         first = float(problem.objective.value(start, problem.response(start)))
         few = bizol.minimize(problem, start, budget=60, seed=0).value

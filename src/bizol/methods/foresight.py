@@ -210,7 +210,7 @@ class Foresight:
         explored = self._explorations(state, sensitivity)
         if state.anchor is None:
             return _Plan(queries=np.vstack([state.x[None], explored[: self.workers - 1]]), sensitivity=sensitivity)
-        bent = curved(state.observed, state.anchor, most=_kept(4 * n + 20, n + m))
+        bent = curved(state.observed, state.anchor, most=_kept(2 * n + 10, n + m))
         forecasts: tuple[Forecast, ...] = (Straight(sensitivity),) if bent is None else (Straight(sensitivity), bent)
         if state.turn == "echo":
             explored = np.vstack([state.x[None], explored[: self.workers - 1]])
