@@ -23,6 +23,7 @@ from bizol.sensitivity import Hypergradient, RememberedSensitivity, Secant, reme
 Turn: TypeAlias = Literal["look", "try", "explore", "echo"]
 
 SMALLEST = 1e-7  # the smallest radius, relative to the diameter of X
+FITTED = 150  # answers that a curved forecast is fitted to, at most
 WORK = 2_000_000  # numbers in the factors of a forecast, at most
 
 
@@ -210,7 +211,7 @@ class Foresight:
         explored = self._explorations(state, sensitivity)
         if state.anchor is None:
             return _Plan(queries=np.vstack([state.x[None], explored[: self.workers - 1]]), sensitivity=sensitivity)
-        bent = curved(state.observed, state.anchor, most=_kept(2 * n + 10, n + m))
+        bent = curved(state.observed, state.anchor, most=_kept(min(2 * n + 10, FITTED), n + m))
         forecasts: tuple[Forecast, ...] = (Straight(sensitivity),) if bent is None else (Straight(sensitivity), bent)
         if state.turn == "echo":
             explored = np.vstack([state.x[None], explored[: self.workers - 1]])
