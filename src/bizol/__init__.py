@@ -22,7 +22,7 @@ from bizol.certificates import (
 )
 from bizol.checks import ProblemCheck
 from bizol.directions import Coordinates, Directions, OrthonormalBlocks, Rademacher, Sphere
-from bizol.evaluation import Evaluator
+from bizol.evaluation import Evaluator, Journal, JournalError, Retries
 from bizol.feasible_sets import (
     Ball,
     Box,
@@ -89,6 +89,8 @@ __all__ = [
     "Hypergradient",
     "HypergradientEstimate",
     "Iterate",
+    "Journal",
+    "JournalError",
     "L1Ball",
     "LpBall",
     "MemoryBiZOL",
@@ -104,6 +106,7 @@ __all__ = [
     "Product",
     "ProjectableSet",
     "Rademacher",
+    "Retries",
     "Scaled",
     "Sensitivity",
     "Simplex",

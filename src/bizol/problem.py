@@ -35,6 +35,10 @@ class EvaluationError(ValueError):
         self.responses = responses
 
 
+class UnansweredError(EvaluationError):
+    """A query that a method cannot do without was not answered, however often it was asked."""
+
+
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Anchor:

@@ -14,6 +14,8 @@ from numpy.random import PCG64, Generator, SeedSequence
 # Keys one number longer than an iteration's key (k,): streams that no iteration uses.
 OUTPUT = (0, 1)  # the draw of x_R
 CERTIFICATE = (0, 2)  # the directions of a certificate, fresh also under the seed of the search
+REDRAW = 3  # in the middle of (k, REDRAW, r): the directions of iteration k, drawn for the r-th time again
+FOLLOWER = (0, 4, 0)  # after it, what a seed given to the follower is for
 
 
 def as_seed(seed: int | None) -> int:
@@ -34,3 +36,8 @@ def generator(seed: int, *key: int) -> Generator:
 
     """
     return Generator(PCG64(SeedSequence(seed, spawn_key=key)))
+
+
+def seed_of(seed: int, *key: int) -> int:
+    """Return a seed to hand on to someone else, a function of `(seed, key)` that fits into 63 bits."""
+    return int(SeedSequence(seed, spawn_key=key).generate_state(1, "uint64")[0] >> 1)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bizol.arrays import Point, Response
+from bizol.evaluation import Query
 from bizol.methods import Move
 
 if TYPE_CHECKING:
@@ -25,6 +26,9 @@ class Status(Enum):
     BUDGET_SPENT = "The query budget does not cover another iteration."
     STOPPED = "The stop condition was met."
     INTERRUPTED = "Interrupted from the keyboard."
+    WAITING = "Answers from outside are awaited."
+    UNANSWERED = "A query that the run cannot do without was not answered."
+    FAILING = "Too many queries fail."
     FAILED = "The run could not go on."
 
 
@@ -102,6 +106,8 @@ class Solution:
         status, message: how the run ended, as a value and in words.
         history: what was seen on the way.
         seed: repeats the run when given again.
+        unanswered: how many queries failed for good and were left out.
+        pending: the queries that wait for an answer from outside.
 
     """
 
@@ -115,6 +121,8 @@ class Solution:
     history: History
     seed: int
     method: Any = field(repr=False)
+    unanswered: int = 0
+    pending: tuple[Query, ...] = ()
 
     @property
     def x(self) -> Point:
@@ -205,7 +213,9 @@ class Recorder:
         """Return the lowest value observed so far, NaN while there is none."""
         return nan if self._best is None else self._best.value
 
-    def solution(self, *, queries: int, status: Status, message: str, seed: int, method: Any) -> Solution:
+    def solution(
+        self, *, queries: int, status: Status, message: str, seed: int, method: Any, **others: Any
+    ) -> Solution:
         """Return what was collected, as it stands."""
         last = self._last or Iterate(iteration=self._moves, x=self._x)
         return Solution(
@@ -219,6 +229,7 @@ class Recorder:
             history=self._history(),
             seed=seed,
             method=method,
+            **others,
         )
 
     def _left(self, move: Move) -> Iterate:

@@ -2,20 +2,52 @@
 
 from __future__ import annotations
 
+import inspect
+import json
+import signal
 from collections.abc import Callable, Iterator
-from typing import Any
+from concurrent.futures import Executor
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from threading import current_thread, main_thread
+from typing import Any, Literal
 
+import numpy as np
 from numpy.typing import ArrayLike
 
-from bizol.arrays import as_size, owned
-from bizol.evaluation import Evaluator
+from bizol.arrays import Points, Responses, as_size, owned
+from bizol.evaluation import (
+    BreakerError,
+    Evaluator,
+    Event,
+    Execution,
+    HaltError,
+    Journal,
+    JournalError,
+    PendingError,
+    Retries,
+    Slots,
+    SpentError,
+    TerminatedError,
+    refuse_other,
+    specification,
+    takes_seed,
+)
 from bizol.methods import Method
 from bizol.methods.default import default_method
 from bizol.methods.protocol import S
-from bizol.problem import EvaluationError, Problem
+from bizol.problem import EvaluationError, Problem, UnansweredError
 from bizol.progress import query_bar
 from bizol.randomness import OUTPUT, generator
 from bizol.solution import Recorder, Solution, Status
+
+_ENDINGS: dict[type[BaseException], Status] = {
+    KeyboardInterrupt: Status.INTERRUPTED,
+    SpentError: Status.BUDGET_SPENT,
+    BreakerError: Status.FAILING,
+    PendingError: Status.WAITING,
+    UnansweredError: Status.UNANSWERED,
+}
 
 
 def iterate(
@@ -52,10 +84,21 @@ def minimize(
     seed: int | None = None,
     stop: Callable[[Any], bool] | None = None,
     progress: bool = False,
+    executor: Executor | None = None,
+    workers: int | None = None,
+    isolate: bool = False,
+    timeout: float | None = None,
+    retries: Retries | None = None,
+    journal: str | Path | None = None,
+    on_unknown: Literal["ask", "stop"] = "ask",
+    repeats: int = 1,
 ) -> Solution:
     """Minimize φ(x, y(x)) over the feasible set with at most `budget` response queries.
 
     Runs whole iterations while the budget covers them. If a query is left then, the final decision is observed with it.
+
+    Plainly called, it asks one query after the other and ends at the first that fails. With any of the arguments from
+    `executor` on, failed queries are asked again and then left out (`Retries`), and the solution tells how it ended.
 
     Args:
         problem: what to minimize.
@@ -65,12 +108,24 @@ def minimize(
         seed: makes the run repeatable; without it, fresh randomness is used and reported in `solution.seed`.
         stop: called with every state; the run ends when it returns True.
         progress: show a bar, when the output is a terminal.
+        executor: who carries out queries: anything with `submit`, of `concurrent.futures`, loky, Dask, MPI, ... Results
+            do not depend on it.
+        workers: how many queries are under way at a time; without an executor, that many threads.
+        isolate: let each query run in a process of its own, so that a crash costs that query alone.
+        timeout: seconds after which an isolated query is stopped.
+        retries: how often a failed query is asked again; every attempt counts against the budget.
+        journal: a file that keeps every query and every response. Where it exists already, the run it is of is resumed:
+            nothing that was answered is asked again. A larger budget continues a finished run.
+        on_unknown: what to do about queries that were sent when a run was killed: "ask" again, or "stop" and list them
+            as `solution.pending`, to be told by `Journal.tell`.
+        repeats: how often each decision is asked about, to average out noise.
 
     Returns:
         The solution, with the best, the last and a uniformly drawn decision, and the history. Ctrl-C ends the run with
         what was found until then.
 
     Raises:
+        JournalError: when the journal is damaged, in use, of another run, or cannot be written.
         EvaluationError: when the follower or the objective fails. What was found until then is its `solution`, as it is
             of any other exception that ends a run.
 
@@ -93,51 +148,91 @@ def minimize(
     _check_arguments(problem, budget, stop)
     method = default_method() if method is None else method
     _check_method(method)
+    execution = _execution(
+        executor=executor,
+        workers=workers,
+        isolate=isolate,
+        timeout=timeout,
+        retries=retries,
+        on_unknown=on_unknown,
+        repeats=repeats,
+    )
+    named = execution != Execution() or retries is not None or journal is not None or _answers_oddly(problem)
+    if seed is None and journal is not None and Path(journal).is_file() and Path(journal).stat().st_size:
+        seed = Journal(journal).spec["seed"]
     start = state = method.start(problem, x0, seed=seed)
-    if budget < (needed := len(method.ask(start))):
+    if budget < (needed := len(method.ask(start)) * repeats):
         raise ValueError(
             f"minimize(budget=...) must cover one iteration of {method!r}, {needed} queries, got {budget}."
         )
     recorder = Recorder(start.x, generator(start.seed, *OUTPUT))
     stopped = False
     failure: BaseException | None = None
-    with query_bar(int(budget), lowest=recorder.lowest, enabled=progress) as answered:
-        evaluator = Evaluator(problem, budget=int(budget), answered=answered, first=problem.objective.anchor)
+    with ExitStack() as stack:
+        book = stack.enter_context(_opened(journal, problem, method, start, repeats)) if journal is not None else None
+        answered = stack.enter_context(query_bar(int(budget), lowest=recorder.lowest, enabled=progress))
+        evaluator = Evaluator(
+            problem,
+            budget=int(budget),
+            answered=answered,
+            first=problem.objective.anchor,
+            seed=start.seed,
+            execution=execution,
+            journal=book,
+        )
+        if named:
+            stack.callback(evaluator.close)
+            stack.enter_context(_terminable())
+        if book is not None:
+            book.append(Event("begin", info=json.dumps({"budget": int(budget), "bizol": _version()})))
         try:
-            for state in _advance(method, start, evaluator):
-                if state.move is not None:
-                    recorder.moved(state.move, to=state.x, queries=evaluator.queries)
+            move = start.move
+            for state in _advance(method, start, evaluator, named=named):
+                if state.move is not None and state.move is not move:
+                    move = state.move
+                    recorder.moved(move, to=state.x, queries=evaluator.queries)
                 if stop is not None and stop(state):
                     stopped = True
                     break
             if not stopped and not recorder.observed and evaluator.affords(1):
-                response = evaluator.evaluate(state.x[None])
+                response = _observed(method, state, evaluator, named=named)
                 value = float(problem.objective.values(state.x[None], response)[0])
                 recorder.closed(owned(response[0, ...]), value, queries=evaluator.queries)
         except (KeyboardInterrupt, Exception) as error:
             failure = error
-    status = _status(stopped=stopped, failure=failure)
-    solution = recorder.solution(
-        queries=evaluator.queries,
-        status=status,
-        message=" ".join(filter(None, (status.value, str(failure or ""), getattr(state, "remark", "")))),
-        seed=start.seed,
-        method=method,
-    )
-    if isinstance(failure, Exception):
+        status = _status(stopped=stopped, failure=failure)
+        remarks = (status.value, str(failure or ""), getattr(state, "remark", ""), _left_out(evaluator.unanswered))
+        solution = recorder.solution(
+            queries=evaluator.queries,
+            status=status,
+            message=" ".join(filter(None, remarks)),
+            seed=start.seed,
+            method=method,
+            unanswered=evaluator.unanswered,
+            pending=tuple(failure.queries) if isinstance(failure, PendingError) else (),
+        )
+        if book is not None and not isinstance(failure, JournalError):
+            book.append(Event("end", info=json.dumps({"status": status.name, "message": solution.message})))
+    if isinstance(failure, Exception) and not isinstance(failure, (HaltError, UnansweredError)):
         failure.solution = solution  # type: ignore[attr-defined]  # every exception takes what one gives it
         failure.add_note("What the run had found until then is this exception's `solution`.")
         raise failure
     return solution
 
 
-def _advance(method: Method[S], state: S, evaluator: Evaluator) -> Iterator[S]:
+def _advance(method: Method[S], state: S, evaluator: Evaluator, *, named: bool = False) -> Iterator[S]:
     """Yield the given state and those that follow, as long as whole iterations are affordable."""
     while True:
         yield state
         if not evaluator.affords(1):
             return
         queries = method.ask(state)
+        if named:
+            slots = _slots(method, state, len(queries))
+            if not evaluator.affords(evaluator.needs(state.iteration, slots)):
+                return
+            state = _told(method, state, queries, slots, evaluator)
+            continue
         if not evaluator.affords(len(queries)):
             return
         responses = evaluator.evaluate(queries)
@@ -148,11 +243,97 @@ def _advance(method: Method[S], state: S, evaluator: Evaluator) -> Iterator[S]:
             raise
 
 
+def _told(method: Method[S], state: S, queries: Points, slots: Slots, evaluator: Evaluator) -> S:
+    """Return the next state, also where some queries were not answered."""
+    while True:
+        responses, answered = evaluator.gather(state.iteration, slots, queries)
+        try:
+            if answered.all():
+                return method.tell(state, responses)
+            if "answered" not in inspect.signature(method.tell).parameters:
+                raise UnansweredError(f"{type(method).__name__} needs every answer.")
+            following: S = method.tell(state, responses, answered=answered)  # type: ignore[call-arg]
+            return following
+        except UnansweredError as error:
+            if not evaluator.forgive(state.iteration, slots):
+                raise UnansweredError(f"{error} {evaluator.trouble}") from error
+        except EvaluationError as error:
+            error.points, error.responses = queries[answered], [responses[row, ...] for row in np.flatnonzero(answered)]
+            raise
+
+
+def _observed(method: Method[S], state: S, evaluator: Evaluator, *, named: bool) -> Responses:
+    """Return the response (1, m) to the final decision; to be continued, it is the anchor of the next iteration."""
+    if not named:
+        return evaluator.evaluate(state.x[None])
+    slots = [(0, 0)] if (0, 0) in _slots(method, state, 0) else [(-1, 0)]
+    response, answered = evaluator.gather(state.iteration, slots, state.x[None])
+    if not answered.all():
+        raise UnansweredError(f"The follower did not answer at the final decision. {evaluator.trouble}")
+    return response
+
+
+def _slots(method: Method[S], state: S, count: int) -> Slots:
+    """Return slot and sign of every query of a batch: the method's own, or its row."""
+    own = getattr(method, "slots", None)
+    return [(row, 0) for row in range(count)] if own is None else own(state)
+
+
+@contextmanager
+def _opened(path: str | Path, problem: Problem, method: Method[S], start: S, repeats: int) -> Iterator[Journal]:
+    """Open the journal of this run, new or not, and close it."""
+    spec = specification(problem, method, x0=start.x, seed=start.seed, repeats=repeats, version=_version())
+    with Journal.own(path, spec) as journal:
+        refuse_other(journal.spec, spec, path)
+        yield journal
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """Let SIGTERM end the run as Ctrl-C does, where nobody else cares for it."""
+    ours = current_thread() is main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    if not ours:
+        yield
+        return
+
+    def end(*_: object) -> None:
+        raise TerminatedError("The process was asked to end.")
+
+    signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def _execution(*, retries: Retries | None, **options: Any) -> Execution:
+    return Execution(**options) if retries is None else Execution(**options, retries=retries)
+
+
+def _answers_oddly(problem: Problem) -> bool:
+    """Whether the follower takes a seed, or answers from outside."""
+    return takes_seed(problem.response) or bool(getattr(problem.response, "outside", False))
+
+
+def _left_out(count: int) -> str:
+    if not count:
+        return ""
+    return (
+        f"{count} queries were not answered and left out: estimates stay unbiased if what fails is a matter of chance."
+    )
+
+
+def _version() -> str:
+    from bizol import __version__
+
+    return __version__
+
+
 def _status(*, stopped: bool, failure: BaseException | None) -> Status:
     """Say how the run ended, from the facts and once."""
-    if failure is not None:
-        return Status.INTERRUPTED if isinstance(failure, KeyboardInterrupt) else Status.FAILED
-    return Status.STOPPED if stopped else Status.BUDGET_SPENT
+    if failure is None:
+        return Status.STOPPED if stopped else Status.BUDGET_SPENT
+    return next((status for kind, status in _ENDINGS.items() if isinstance(failure, kind)), Status.FAILED)
 
 
 def _check_method(method: Method[Any]) -> None:

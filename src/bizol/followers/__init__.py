@@ -1,5 +1,6 @@
 """Ready followers: callables from a decision x (n,), or k of them (k, n), to the response y (m,) or (k, m)."""
 
+from bizol.followers.outside import Outside
 from bizol.followers.projections import BallProjection, BoxProjection, SimplexProjection
 from bizol.followers.quadratic_program import QuadraticProgram
 from bizol.followers.saturation import SmoothSaturation
@@ -10,6 +11,7 @@ __all__ = [
     "BoxProjection",
     "Hull",
     "KnownStructure",
+    "Outside",
     "Pieces",
     "QuadraticProgram",
     "SetVariation",

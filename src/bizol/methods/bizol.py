@@ -5,12 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from bizol.arrays import Points, Responses, owned
 from bizol.directions import Directions, Sphere
 from bizol.methods.schedules import Schedule
-from bizol.methods.two_point import State, around, matched, move_on, probes, settle, start_at
+from bizol.methods.two_point import (
+    State,
+    answered_part,
+    around,
+    drawn_again,
+    matched,
+    move_on,
+    numbered,
+    probes,
+    settle,
+    start_at,
+)
 from bizol.problem import Problem
 from bizol.sensitivity import Sensitivity, anchored
 
@@ -59,11 +71,21 @@ class BiZOL:
         """Query the follower at x and at x ± δw; asking twice changes nothing."""
         return around(state.x, probes(self, state))
 
-    def tell(self, state: State, responses: Responses) -> State:
-        """Move toward the vertex that witnesses the gap at the current decision."""
-        where = probes(self, state)
+    def slots(self, state: State) -> list[tuple[int, int]]:
+        """Return which query is which: the anchor (0, 0), then (b, +1) and (b, −1)."""
+        return numbered(state, probes(self, state))
+
+    def tell(self, state: State, responses: Responses, *, answered: NDArray[np.bool_] | None = None) -> State:
+        """Move toward the vertex that witnesses the gap at the current decision.
+
+        Where `answered` says that some responses are missing, the estimate is a mean over the directions that are left.
+        """
+        looked = probes(self, state)
+        rows = matched(responses, 2 * len(looked.directions) + 1)
+        if (part := answered_part(looked, rows, answered)) is None:
+            return drawn_again(state)
+        where, rows = part
         count = len(where.directions)
-        rows = matched(responses, 2 * count + 1)
         anchor = state.problem.objective.anchor(state.x, owned(rows[0, ...]))
         sensitivity = Sensitivity(
             at=state.x,

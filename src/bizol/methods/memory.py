@@ -5,12 +5,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from bizol.arrays import Points, Responses, as_size, owned, stack, to_numpy
 from bizol.directions import Directions, Sphere
 from bizol.methods.schedules import AdaptiveStep, Schedule
-from bizol.methods.two_point import Probes, State, around, matched, move_on, parameter, probes, settle, start_at
+from bizol.methods.two_point import (
+    Probes,
+    State,
+    answered_part,
+    around,
+    drawn_again,
+    matched,
+    move_on,
+    numbered,
+    parameter,
+    probes,
+    settle,
+    start_at,
+)
 from bizol.problem import Problem
 from bizol.sensitivity import Hypergradient, RememberedSensitivity, RunningSensitivity, Secant, remember
 
@@ -69,11 +83,21 @@ class MemoryBiZOL:
         points = around(state.x, where)
         return points[: len(where.directions) + 1] if self.one_sided else points
 
-    def tell(self, state: State, responses: Responses) -> State:
-        """Move toward the vertex that witnesses the gap, and remember what was new."""
-        where = probes(self, state)
+    def slots(self, state: State) -> list[tuple[int, int]]:
+        """Return which query is which: the anchor (0, 0), then (b, +1) and (b, −1)."""
+        return numbered(state, probes(self, state), sides=self._sides)
+
+    def tell(self, state: State, responses: Responses, *, answered: NDArray[np.bool_] | None = None) -> State:
+        """Move toward the vertex that witnesses the gap, and remember what was new.
+
+        Where `answered` says that some responses are missing, the estimate is a mean over the directions that are left.
+        """
+        looked = probes(self, state)
+        rows = matched(responses, self._sides * len(looked.directions) + 1)
+        if (part := answered_part(looked, rows, answered, sides=self._sides)) is None:
+            return drawn_again(state)
+        where, rows = part
         count = len(where.directions)
-        rows = matched(responses, len(self.ask(state)))
         anchor = state.problem.objective.anchor(state.x, owned(rows[0, ...]))
         ahead, behind = rows[1 : count + 1, ...], rows[:1, ...] if self.one_sided else rows[count + 1 :, ...]
         length = where.radius * (1 if self.one_sided else 2)
@@ -93,6 +117,10 @@ class MemoryBiZOL:
             step=self._step(state, anchor.value),
             memory=self._learned(state, known, where, (ahead - behind) / length),
         )
+
+    @property
+    def _sides(self) -> int:
+        return 1 if self.one_sided else 2
 
     def _known(self, state: State, scale: float, responses: Responses) -> RunningSensitivity | RememberedSensitivity:
         """Return the Jacobian that is believed at x: the running one, or one put together from what is remembered."""

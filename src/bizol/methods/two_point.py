@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from math import inf, isfinite
 from typing import Any, Protocol, final
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.random import Generator
+from numpy.typing import ArrayLike, NDArray
 
 from bizol.arrays import (
     Batches,
@@ -26,8 +27,8 @@ from bizol.directions import Directions
 from bizol.feasible_sets.protocol import as_member
 from bizol.methods.protocol import Move
 from bizol.methods.schedules import AdaptiveStep, Schedule
-from bizol.problem import EvaluationError, Problem
-from bizol.randomness import as_seed, generator
+from bizol.problem import EvaluationError, Problem, UnansweredError
+from bizol.randomness import REDRAW, as_seed, generator
 from bizol.sensitivity import Hypergradient
 
 
@@ -58,6 +59,7 @@ class State:
     x: Point
     move: Move | None = None
     memory: Any = None  # what is remembered of the response; nothing, by methods that forget
+    redraw: int = 0  # how often the directions of this iteration were drawn again, as too few of them were answered
     _probes: Probes | None = field(default=None, init=False, repr=False)  # remembered between ask and tell
 
 
@@ -136,6 +138,9 @@ def look(method: Parameters, state: State) -> Points:
     of them.
     """
     count, dimension = int(parameter(method, "batch", state.iteration)), state.x.size
+    if state.redraw:
+        again = generator(state.seed, state.iteration, REDRAW, state.redraw)
+        return np.asarray(_drawn(method.directions, again, 1, count, dimension)[0])
     together = drawn_together(method, count, dimension)
     first = state.iteration - state.iteration % together
     key = method.directions, state.seed, first, together, count, dimension
@@ -193,6 +198,44 @@ def move_on(
     return State(problem=state.problem, seed=state.seed, iteration=state.iteration + 1, x=x, move=move, memory=memory)
 
 
+def numbered(state: State, where: Probes, *, anchored: bool = True, sides: int = 2) -> list[tuple[int, int]]:
+    """Return slot and sign of every query: the anchor (0, 0), then (b, +1) and (b, −1), other slots at every redraw."""
+    count = len(where.directions)
+    first = 1 + state.redraw * count
+    pairs = [(first + b, sign) for sign in (1, -1)[:sides] for b in range(count)]
+    return [(0, 0), *pairs] if anchored else pairs
+
+
+def answered_part(
+    where: Probes,
+    rows: Responses,
+    answered: NDArray[np.bool_] | None,
+    *,
+    anchored: bool = True,
+    sides: int = 2,
+) -> tuple[Probes, Responses] | None:
+    """Return the directions whose queries were all answered, with their rows; None where they are too few.
+
+    An estimate is a mean over directions, so leaving some out keeps it unbiased, as long as what fails does not depend
+    on the direction. Half of them have to be left, or the iteration is drawn again.
+    """
+    if answered is None or answered.all():
+        return where, rows
+    if anchored and not answered[0]:
+        raise UnansweredError("The follower did not answer at the current decision.")
+    count, first = len(where.directions), int(anchored)
+    kept = np.flatnonzero(np.reshape(answered[first:], (sides, count)).all(axis=0))
+    if len(kept) == 0 or 2 * len(kept) < count:
+        return None
+    chosen = [*range(first), *(first + side * count + int(b) for side in range(sides) for b in kept)]
+    return replace(where, directions=where.directions[kept]), stack([rows[row, ...] for row in chosen])
+
+
+def drawn_again(state: State) -> State:
+    """Return the state with other directions to look along."""
+    return replace(state, redraw=state.redraw + 1)
+
+
 def matched(responses: Responses, asked: int) -> Responses:
     """Return the responses as an array, one row for each query that was asked."""
     if isinstance(responses, (list, tuple)) and responses and hasattr(responses[0], "shape"):
@@ -232,7 +275,11 @@ def parameter(method: Parameters, name: str, iteration: int) -> float:
 
 def draw_block(directions: Directions, seed: int, first: int, together: int, count: int, dimension: int) -> Batches:
     """Return the directions of iterations `first`, `first` + 1, ..., (together, count, dimension)."""
-    drawn = directions.draw(generator(seed, first), together, count, dimension)
+    return _drawn(directions, generator(seed, first), together, count, dimension)
+
+
+def _drawn(directions: Directions, rng: Generator, together: int, count: int, dimension: int) -> Batches:
+    drawn = directions.draw(rng, together, count, dimension)
     if np.shape(drawn) != (together, count, dimension):
         raise ValueError(
             f"{type(directions).__name__}.draw(...) must return shape {(together, count, dimension)}, "

@@ -6,12 +6,23 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from bizol.arrays import Points, Responses
 from bizol.directions import Directions, Sphere
 from bizol.methods.schedules import Schedule
-from bizol.methods.two_point import State, around, matched, move_on, probes, settle, start_at
+from bizol.methods.two_point import (
+    State,
+    answered_part,
+    around,
+    drawn_again,
+    matched,
+    move_on,
+    numbered,
+    probes,
+    settle,
+    start_at,
+)
 from bizol.problem import Problem
 from bizol.sensitivity import Hypergradient, Sensitivity
 
@@ -57,12 +68,22 @@ class VZO:
         """Query the follower at x ± δw; asking twice changes nothing."""
         return around(state.x, probes(self, state))[1:]
 
-    def tell(self, state: State, responses: Responses) -> State:
-        """Move toward the vertex that is best for the smoothed hyperobjective."""
-        where = probes(self, state)
+    def slots(self, state: State) -> list[tuple[int, int]]:
+        """Return which query is which: (b, +1), then (b, −1)."""
+        return numbered(state, probes(self, state), anchored=False)
+
+    def tell(self, state: State, responses: Responses, *, answered: NDArray[np.bool_] | None = None) -> State:
+        """Move toward the vertex that is best for the smoothed hyperobjective.
+
+        Where `answered` says that some responses are missing, the estimate is a mean over the directions that are left.
+        """
+        looked = probes(self, state)
+        rows = matched(responses, 2 * len(looked.directions))
+        if (part := answered_part(looked, rows, answered, anchored=False)) is None:
+            return drawn_again(state)
+        where, rows = part
         count = len(where.directions)
-        rows = matched(responses, 2 * count)
-        values = state.problem.objective.values(self.ask(state), rows)
+        values = state.problem.objective.values(around(state.x, where)[1:], rows)
         sensitivity = Sensitivity(  # of the scalar "response" φ(x, y(x))
             at=state.x,
             radius=where.radius,

@@ -1,0 +1,29 @@
+"""From queries to responses: in-process or on any executor, isolated, journaled, asked again when they fail."""
+
+from bizol.evaluation.evaluator import Evaluator, Execution, Slots, takes_seed
+from bizol.evaluation.failures import BreakerError, HaltError, PendingError, Retries, SpentError, TerminatedError
+from bizol.evaluation.fingerprint import refuse_other, specification
+from bizol.evaluation.isolation import die_with_parent
+from bizol.evaluation.journal import Event, Journal, JournalError
+from bizol.evaluation.outcomes import Outcome, Query
+
+__all__ = [
+    "BreakerError",
+    "Evaluator",
+    "Event",
+    "Execution",
+    "HaltError",
+    "Journal",
+    "JournalError",
+    "Outcome",
+    "PendingError",
+    "Query",
+    "Retries",
+    "Slots",
+    "SpentError",
+    "TerminatedError",
+    "die_with_parent",
+    "refuse_other",
+    "specification",
+    "takes_seed",
+]

@@ -1,0 +1,672 @@
+"""Queries on real engines: the same bits everywhere, and a follower that misbehaves costs its own query alone."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import dask
+import distributed
+import loky
+import numpy as np
+import pytest
+
+import bizol
+from bizol import BiZOL, MemoryBiZOL, Retries, Status
+from bizol.evaluation import Evaluator, Execution, die_with_parent, isolation
+from bizol.evaluation.journal import Journal
+from bizol.methods.two_point import answered_part, probes
+from tests.misbehaving import Logging, Misbehaving, Unreliable, saturate
+from tests.problems import Array, saturated
+
+METHOD = BiZOL(delta=0.1, step=0.1, batch=3)
+AT_ONCE = Retries(wait=0.0)
+ENGINES = ("threads", "processes", "loky", "dask")
+
+
+@pytest.fixture(scope="module")
+def engines() -> Iterator[dict[str, Executor]]:
+    """One of each; Dask with worker processes, and with its own silent retries off."""
+    context = get_context("forkserver")
+    with (
+        ThreadPoolExecutor(4) as threads,
+        ProcessPoolExecutor(4, mp_context=context, initializer=die_with_parent) as processes,
+        dask.config.set({"distributed.scheduler.allowed-failures": 0}),
+        distributed.LocalCluster(n_workers=2, threads_per_worker=2, dashboard_address=":0") as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        pool = loky.get_reusable_executor(4)
+        yield {"threads": threads, "processes": processes, "loky": pool, "dask": client.get_executor(pure=False)}
+        pool.shutdown(wait=True, kill_workers=True)
+
+
+def reference(**changes: Any) -> bizol.Solution:
+    return bizol.minimize(saturated(**changes), method=METHOD, budget=60, seed=0)
+
+
+def same(left: bizol.Solution, right: bizol.Solution) -> bool:
+    """Whether two runs are the same to the last bit."""
+    return all(
+        np.array_equal(getattr(left.history, name), getattr(right.history, name), equal_nan=True)
+        for name in left.history.columns
+    ) and all(np.array_equal(getattr(left, which).x, getattr(right, which).x) for which in ("best", "last", "drawn"))
+
+
+# --- engines
+
+
+@pytest.mark.parametrize("isolate", [False, True])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_every_engine_gives_the_same_bits_for_any_number_of_workers(
+    engines: dict[str, Executor], engine: str, isolate: bool
+) -> None:
+    for workers in (1, 2, 4):
+        solution = bizol.minimize(
+            saturated(response=saturate),
+            method=METHOD,
+            budget=60,
+            seed=0,
+            executor=engines[engine],
+            workers=workers,
+            isolate=isolate,
+        )
+        assert same(solution, reference())
+
+
+def test_threads_of_our_own_and_processes_of_our_own_give_the_same_bits_too() -> None:
+    for options in ({"workers": 3}, {"isolate": True}, {"workers": 2, "isolate": True, "timeout": 60.0}):
+        solution = bizol.minimize(saturated(), method=METHOD, budget=60, seed=0, **options)
+        assert same(solution, reference())
+
+
+def test_a_vectorized_follower_is_asked_at_once_here_and_row_by_row_elsewhere() -> None:
+    sizes: list[int] = []
+
+    def respond(x: Array) -> Array:
+        sizes.append(len(x))
+        return saturate(x)
+
+    problem = saturated(response=respond, vectorized=True)
+    here = bizol.minimize(problem, method=METHOD, budget=60, seed=0, retries=AT_ONCE)
+    assert set(sizes) == {1, 6, 7}  # the first query alone, and the observation at the end
+    sizes.clear()
+    there = bizol.minimize(problem, method=METHOD, budget=60, seed=0, workers=2)
+    assert set(sizes) == {1}
+    assert same(here, reference())
+    assert same(there, reference())
+
+
+def test_no_more_than_workers_queries_are_under_way(tmp_path: Path) -> None:
+    lock, now, most = threading.Lock(), [0], [0]
+
+    def respond(x: Array) -> Array:
+        with lock:
+            now[0] += 1
+            most[0] = max(most[0], now[0])
+        time.sleep(0.005)
+        with lock:
+            now[0] -= 1
+        return saturate(x)
+
+    with ThreadPoolExecutor(8) as executor:
+        bizol.minimize(saturated(response=respond), method=METHOD, budget=60, executor=executor, workers=3)
+    assert most[0] == 3
+
+
+def test_answers_that_come_back_in_another_order_change_nothing() -> None:
+    def respond(x: Array) -> Array:
+        time.sleep(float(abs(x[0] * 1e5 % 1)) * 0.01)
+        return saturate(x)
+
+    assert same(bizol.minimize(saturated(response=respond), method=METHOD, budget=60, seed=0, workers=4), reference())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"executor": 3}, r"minimize\(executor=\.\.\.\) must have submit"),
+        ({"workers": 0}, r"minimize\(workers=\.\.\.\) must be a positive integer, got 0"),
+        ({"timeout": 1.0}, r"minimize\(timeout=\.\.\.\) needs isolate=True"),
+        ({"timeout": -1.0, "isolate": True}, r"minimize\(timeout=\.\.\.\) must be a positive"),
+        ({"retries": 3}, r"minimize\(retries=\.\.\.\) must be bizol.Retries"),
+        ({"on_unknown": "guess"}, r"minimize\(on_unknown=\.\.\.\) must be 'ask' or 'stop', got 'guess'"),
+        ({"repeats": 0}, r"minimize\(repeats=\.\.\.\) must be a positive integer"),
+    ],
+)
+def test_options_that_cannot_be_right(options: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        bizol.minimize(saturated(), budget=60, **options)
+
+
+def test_an_engine_that_does_not_tell_its_size_needs_workers() -> None:
+    class Engine:
+        def submit(self) -> None: ...
+
+    with pytest.raises(ValueError, match=r"give minimize\(workers=\.\.\.\)"):
+        bizol.minimize(saturated(), budget=60, executor=Engine())  # type: ignore[arg-type]
+
+
+# --- followers that misbehave
+
+POINTS = np.array([[0.1, 0.1, 0.1], [0.2, 0.2, 0.2], [1.0, 0.3, 0.3], [0.4, 0.4, 0.4], [0.5, 0.5, 0.5]])
+SLOTS = [(row, 0) for row in range(5)]
+
+FATES = {
+    "ValueError": ("error", "ValueError: no such market"),
+    "unpicklable": ("error", "UntransportableError: one"),
+    "junk": ("error", "TypeError"),
+    "infinite": ("infinite", "not finite"),
+    "shape": ("shape", r"must be a vector (3,), got shape (7,)"),
+    "sys.exit": ("error", "SystemExit: 3"),
+    "os._exit": ("died", "exit code 3"),
+    "segfault": ("died", "SIGSEGV"),
+    "hang": ("timeout", "no answer within 0.5 seconds"),
+}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_whatever_a_follower_does_it_costs_its_own_query_alone(
+    engines: dict[str, Executor], engine: str, tmp_path: Path
+) -> None:
+    """The table of misbehaviors, each between two queries that are innocent."""
+    ways = list(FATES)
+    points = np.array([[1.0 if row % 2 else 0.1, (row // 2) / 10, 0.3] for row in range(2 * len(ways) + 1)])
+    execution = Execution(
+        executor=engines[engine],
+        workers=2,
+        isolate=True,
+        timeout=0.5,
+        retries=Retries(engine=0, follower=0, breaker=1.0),
+    )
+    with Journal.own(tmp_path / "run.bizol", spec={}) as journal:
+        evaluator = Evaluator(saturated(response=Misbehaving(tuple(ways))), execution=execution, journal=journal)
+        responses, answered = evaluator.gather(0, [(row, 0) for row in range(len(points))], points)
+        evaluator.close()
+        failed = {event.key[1] // 2: event.info for event in journal.events() if event.kind == "fail"}
+    assert answered.tolist() == (points[:, 0] < 0.9).tolist()
+    assert np.array_equal(responses[answered], saturate(points[answered]))
+    assert evaluator.queries == len(points)
+    for number, (kind, info) in enumerate(FATES.values()):
+        assert failed[number].startswith(f"{kind}: ")
+        assert info in failed[number]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_process_killed_in_the_middle_of_a_batch_costs_one_query_which_is_asked_again(
+    engines: dict[str, Executor], engine: str, tmp_path: Path
+) -> None:
+    log = tmp_path / "log"
+    problem = saturated(response=Logging(log, seconds=0.02, slow_from=0.9))
+    execution = Execution(executor=engines[engine], workers=2, isolate=True, retries=AT_ONCE)
+
+    def kill() -> None:
+        mark = POINTS[2].tobytes().hex()
+        while not (lines := [line for line in _lines(log) if mark in line]):
+            time.sleep(0.01)
+        time.sleep(0.1)
+        os.kill(int(lines[0].split()[0]), signal.SIGKILL)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    with Journal.own(tmp_path / "run.bizol", spec={}) as journal:
+        evaluator = Evaluator(problem, execution=execution, journal=journal)
+        responses, answered = evaluator.gather(0, SLOTS, POINTS)
+        evaluator.close()
+        failed = [(event.key, event.info) for event in journal.events() if event.kind == "fail"]
+    killer.join()
+    assert answered.all()
+    assert np.array_equal(responses, saturate(POINTS))
+    assert failed == [((0, 2, 0, 0), "died: the process of the query ended: SIGKILL")]
+    assert evaluator.queries == 6
+    assert len(_lines(log)) == 6  # one execution more than queries, and nobody else's
+
+
+def test_a_dask_worker_that_is_killed_costs_what_it_was_doing(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    problem = saturated(response=Logging(log, seconds=0.02, slow_from=0.9))
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 0}),
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        executor = client.get_executor(pure=False)
+        evaluator = Evaluator(problem, execution=Execution(executor=executor, workers=2, retries=AT_ONCE))
+
+        def kill() -> None:
+            while not (lines := [line for line in _lines(log) if POINTS[2].tobytes().hex() in line]):
+                time.sleep(0.01)
+            time.sleep(0.2)
+            os.kill(int(lines[0].split()[0]), signal.SIGKILL)
+
+        killer = threading.Thread(target=kill)
+        killer.start()
+        responses, answered = evaluator.gather(0, SLOTS, POINTS)
+        killer.join()
+    assert answered.all()
+    assert np.array_equal(responses, saturate(POINTS))
+    assert evaluator.queries == len(_lines(log)) == 6
+
+
+def test_a_pool_that_breaks_ends_the_run_and_another_one_takes_it_up(tmp_path: Path) -> None:
+    """Not isolated, a process that dies takes its pool along; what was answered is in the journal."""
+    path, log = tmp_path / "run.bizol", tmp_path / "log"
+    problem = saturated(response=Logging(log))
+    options: Any = {"method": METHOD, "seed": 0, "retries": AT_ONCE, "journal": path}
+    with ProcessPoolExecutor(2, mp_context=get_context("forkserver"), initializer=die_with_parent) as pool:
+        bizol.minimize(problem, budget=21, executor=pool, **options)
+        for process in list(pool._processes.values()):
+            process.kill()
+        broken = bizol.minimize(problem, budget=60, executor=pool, **options)
+    assert broken.status in (Status.UNANSWERED, Status.FAILING)
+    assert "Broken" in broken.message
+    whole = bizol.minimize(problem, budget=200, **options)
+    plain = bizol.minimize(saturated(), method=METHOD, budget=200, seed=0)
+    assert np.array_equal(whole.history.value, plain.history.value[: len(whole.history)])
+    assert len(_lines(log)) <= plain.queries  # nothing was answered twice; what a broken pool refused was never asked
+
+
+def test_a_hanging_query_takes_its_whole_process_group_along(tmp_path: Path) -> None:
+    execution = Execution(isolate=True, timeout=1.0, retries=Retries(engine=0))
+    evaluator = Evaluator(saturated(response=_Nested(tmp_path / "pid")), execution=execution)
+    _, answered = evaluator.gather(0, [(0, 0)], POINTS[:1])
+    assert not answered.any()
+    _gone(int((tmp_path / "pid").read_text()))
+
+
+def test_a_follower_that_cannot_travel_is_refused_with_a_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = saturated(response=threading.Lock().acquire)
+    with pytest.raises(ValueError, match=r"cannot send the follower to another process .*define it in a module"):
+        bizol.minimize(problem, budget=60, isolate=True)
+    monkeypatch.setitem(sys.modules, "cloudpickle", None)
+    with pytest.raises(ValueError, match=r"cannot send the follower.*install cloudpickle"):
+        isolation.pack(lambda x: x)
+    assert isolation.pack(saturate)
+    monkeypatch.setattr(saturate, "__module__", "__main__")
+    monkeypatch.setattr(sys.modules["__main__"], "saturate", saturate, raising=False)
+    with pytest.raises(ValueError, match="it is defined in a script"):
+        isolation.pack(saturate)
+
+
+def test_a_follower_that_cannot_be_unpacked_is_an_error_of_the_query() -> None:
+    outcome = isolation.guarded(b"not a pickle", POINTS[0], None, None)
+    assert (outcome.kind, "cannot be unpacked" in outcome.info) == ("error", True)
+
+
+def test_a_child_that_rested_for_long_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    packed = isolation.pack(_answer_with_pid)
+    first, second = (isolation.guarded(packed, POINTS[0], None, None) for _ in range(2))
+    assert first.response[0] == second.response[0]
+    clock = time.monotonic()
+    monkeypatch.setattr(isolation, "monotonic", lambda: clock + 31)
+    third = isolation.guarded(packed, POINTS[0], None, None)
+    assert third.response[0] != first.response[0]
+    _gone(int(first.response[0]))
+    isolation.dismiss(packed)
+    _gone(int(third.response[0]))
+
+
+# --- the end of a coordinator
+
+COORDINATOR = """
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+import bizol
+from bizol.evaluation import die_with_parent
+from tests.misbehaving import Logging
+from tests.problems import saturated
+
+if __name__ == "__main__":
+    folder, engine, seconds = Path(sys.argv[1]), sys.argv[2], float(sys.argv[3])
+    options = {"isolate": True, "workers": 2} if engine == "threads" else {"executor": ProcessPoolExecutor(
+        2, mp_context=get_context("spawn"), initializer=die_with_parent), "isolate": engine == "isolated"}
+    print(bizol.minimize(saturated(response=Logging(folder / "log", seconds=seconds)), budget=1000, seed=0,
+        method=bizol.BiZOL(0.1, 0.1, 3), journal=folder / "run.bizol", **options).status.name, flush=True)
+"""
+
+
+def coordinator(folder: Path, engine: str, seconds: float) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", COORDINATOR, str(folder), engine, str(seconds)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+@pytest.mark.parametrize("engine", ["threads", "processes", "isolated"])
+def test_nobody_is_left_one_second_after_the_coordinator_was_killed(tmp_path: Path, engine: str) -> None:
+    with coordinator(tmp_path, engine, 0.3) as process:
+        while len(_lines(tmp_path / "log")) < 5:
+            time.sleep(0.02)
+        process.kill()
+    time.sleep(1.0)
+    workers = {int(pid) for line in _lines(tmp_path / "log") for pid in line.split()[:2]} - {os.getpid(), 1}
+    alive = [pid for pid in workers if _alive(pid)]
+    asked = len(_lines(tmp_path / "log"))
+    assert alive == []
+    time.sleep(0.5)
+    assert len(_lines(tmp_path / "log")) == asked
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_and_sigterm_end_with_a_solution_and_a_journal(tmp_path: Path, how: signal.Signals) -> None:
+    with coordinator(tmp_path, "threads", 0.2) as process:
+        while len(_lines(tmp_path / "log")) < 12:
+            time.sleep(0.02)
+        process.send_signal(how)
+        assert process.stdout is not None
+        assert process.stdout.read().strip() == "INTERRUPTED"
+        assert process.wait(10) == 0
+    workers = {int(line.split()[0]) for line in _lines(tmp_path / "log")}
+    assert not any(_alive(pid) for pid in workers)
+    journal = Journal(tmp_path / "run.bizol")
+    if how is signal.SIGINT:
+        assert journal.pending() == []  # what was under way was waited for
+    answered = sum(event.kind == "ok" for event in journal.events())
+    (tmp_path / "log").unlink()
+    problem = saturated(response=Logging(tmp_path / "log"))
+    resumed = bizol.minimize(problem, budget=60, method=METHOD, journal=tmp_path / "run.bizol")
+    assert same(resumed, reference())
+    assert len(_lines(tmp_path / "log")) == resumed.queries - answered
+
+
+def test_sigterm_is_left_to_those_who_care_for_it() -> None:
+    heard: list[int] = []
+    before = signal.signal(signal.SIGTERM, lambda number, _: heard.append(number))
+    try:
+
+        def respond(x: Array) -> Array:
+            if not heard:
+                os.kill(os.getpid(), signal.SIGTERM)
+            return saturate(x)
+
+        solution = bizol.minimize(saturated(response=respond), method=METHOD, budget=60, seed=0, retries=AT_ONCE)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert heard
+    assert same(solution, reference())
+
+
+# --- what is done about failures
+
+
+def test_a_query_that_fails_once_is_asked_again_and_paid_again() -> None:
+    failed: set[bytes] = set()
+
+    def respond(x: Array) -> Array:
+        if x[0] > 0.05 and x.tobytes() not in failed:
+            failed.add(x.tobytes())
+            raise RuntimeError("not now")
+        return saturate(x)
+
+    solution = bizol.minimize(
+        saturated(response=respond), method=METHOD, budget=60, seed=0, retries=Retries(wait=0, breaker=1.0)
+    )
+    assert solution.unanswered == 0
+    assert solution.queries <= 60
+    assert len(failed) > 3
+    plain = reference()
+    assert np.array_equal(solution.history.value, plain.history.value[: len(solution.history)])
+    assert solution.queries >= solution.history.queries[-1]
+    assert solution.history.queries[-1] > plain.history.queries[len(solution.history) - 1]
+
+
+def test_the_number_of_attempts_depends_on_the_class_of_the_failure() -> None:
+    retries = Retries()
+    assert [retries.again(["died"] * k) for k in (1, 3, 4)] == [True, True, False]
+    assert [retries.again(["timeout", "lost", "error"]), retries.again(["error", "infinite"])] == [True, False]
+    assert [retries.pause(k) for k in (0, 1, 2, 20)] == [0.0, 0.1, 0.2, 60.0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"engine": -1}, r"Retries\(engine=\.\.\.\) must be a count"),
+        ({"follower": 1.5}, r"Retries\(follower=\.\.\.\) must be a count"),
+        ({"wait": -1}, r"Retries\(wait=\.\.\.\) must be seconds"),
+        ({"breaker": 0}, r"Retries\(breaker=\.\.\.\) must be a share"),
+    ],
+)
+def test_a_policy_that_cannot_be_right(arguments: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Retries(**arguments)
+
+
+def _Broken(plus: int) -> Any:  # noqa: N802 (a follower)
+    """Fails at the + side of the first `plus` directions of iteration 0."""
+    state = METHOD.start(saturated(), seed=0)
+    bad = {row.tobytes() for row in METHOD.ask(state)[1 : plus + 1]}
+
+    def respond(x: Array) -> Array:
+        if x.tobytes() in bad:
+            raise RuntimeError("never")
+        return saturate(x)
+
+    return respond
+
+
+def test_a_failed_side_drops_its_pair_and_the_estimate_is_a_mean_over_the_others() -> None:
+    state = METHOD.start(saturated(), seed=0)
+    responses = saturate(METHOD.ask(state))
+    answered = np.array([True, True, False, True, True, True, True])
+    responses[2] = np.nan  # must not be read
+    told = METHOD.tell(state, responses, answered=answered)
+    where = probes(METHOD, state)
+    kept = where.directions[[0, 2]]
+    by_hand = bizol.Sensitivity(
+        at=state.x, radius=0.1, directions=kept, differences=saturate(0.1 * kept) - saturate(-0.1 * kept)
+    )
+    gradient = state.x + by_hand.pull_back(saturate(state.x) - 0.5)
+    assert told.move is not None
+    assert told.move.hypergradient.value == pytest.approx(gradient, abs=1e-15)
+    solution = bizol.minimize(
+        saturated(response=_Broken(plus=1)), method=METHOD, budget=60, seed=0, retries=Retries(wait=0.0)
+    )
+    assert (solution.unanswered, solution.status) == (1, Status.BUDGET_SPENT)
+    assert "1 queries were not answered and left out" in solution.message
+
+
+def test_with_too_few_pairs_the_iteration_is_drawn_again_and_the_anchor_is_not_asked_again() -> None:
+    asked: list[bytes] = []
+    respond = _Broken(plus=2)
+
+    def counting(x: Array) -> Array:
+        asked.append(x.tobytes())
+        return np.asarray(respond(x))
+
+    solution = bizol.minimize(
+        saturated(response=counting), method=METHOD, budget=60, seed=0, retries=Retries(wait=0.0), workers=2
+    )
+    assert solution.unanswered == 2
+    assert solution.history.queries[0] == 7 + 2 + 6  # a batch, two asked again, a batch without its anchor
+    assert asked.count(np.zeros(3).tobytes()) == 1
+    assert len(asked) == solution.queries
+    state = METHOD.start(saturated(), seed=0)
+    again = METHOD.tell(state, saturate(METHOD.ask(state)), answered=np.arange(7) < 2)
+    assert again.move is None
+    assert (METHOD.ask(again)[1:] != METHOD.ask(state)[1:]).any()
+    assert set(METHOD.slots(again)) & set(METHOD.slots(state)) == {(0, 0)}
+
+
+def test_a_failed_anchor_ends_the_run_with_everything_and_another_session_asks_it_again(tmp_path: Path) -> None:
+    ill = True
+    third = reference().history
+
+    def respond(x: Array) -> Array:
+        if ill and abs(saturated().objective.value(x, saturate(x)) - third.value[2]) < 1e-15:
+            raise RuntimeError("ill")
+        return saturate(x)
+
+    options: Any = {
+        "method": METHOD,
+        "budget": 60,
+        "seed": 0,
+        "retries": Retries(wait=0.0),
+        "journal": tmp_path / "run.bizol",
+    }
+    solution = bizol.minimize(saturated(response=respond), **options)
+    assert (solution.status, solution.iterations) == (Status.UNANSWERED, 2)
+    assert "did not answer at the current decision. RuntimeError: ill" in solution.message
+    assert np.array_equal(solution.history.value, third.value[:2])
+    ill = False
+    whole = bizol.minimize(saturated(response=respond), **options)
+    assert whole.status is Status.BUDGET_SPENT
+    assert np.array_equal(whole.history.value, third.value[: len(whole.history)])
+
+
+def test_a_method_that_needs_every_answer_says_so() -> None:
+    class Needy:
+        start, ask = METHOD.start, METHOD.ask
+
+        def tell(self, state: Any, responses: Any) -> Any:
+            return METHOD.tell(state, responses)
+
+    solution = bizol.minimize(
+        saturated(response=_Broken(plus=1)), method=Needy(), budget=60, seed=0, retries=Retries(wait=0.0)
+    )
+    assert solution.status is Status.UNANSWERED
+    assert "Needy needs every answer. RuntimeError: never" in solution.message
+    assert same(bizol.minimize(saturated(), method=Needy(), budget=60, seed=0, retries=Retries()), reference())
+
+
+def test_when_most_queries_fail_the_run_ends_instead_of_spending_the_budget() -> None:
+    asked: list[Array] = []
+
+    def respond(x: Array) -> Array:
+        asked.append(x)
+        if len(asked) > 21:
+            raise RuntimeError("power cut")
+        return saturate(x)
+
+    solution = bizol.minimize(saturated(response=respond), method=METHOD, budget=1000, seed=0, retries=AT_ONCE)
+    assert solution.status is Status.FAILING
+    assert "RuntimeError: power cut" in solution.message
+    assert len(asked) < 45
+
+
+def test_a_follower_that_never_answers_is_not_asked_for_long() -> None:
+    asked: list[Array] = []
+
+    def respond(x: Array) -> Array:
+        asked.append(x)
+        raise RuntimeError("nobody home")
+
+    solution = bizol.minimize(saturated(response=respond), method=METHOD, budget=1000, seed=0, retries=AT_ONCE)
+    assert solution.status is Status.FAILING
+    assert len(asked) == 5
+
+
+def test_a_budget_that_does_not_cover_retries_ends_the_run_before_they_are_asked(tmp_path: Path) -> None:
+    options: Any = {"method": METHOD, "seed": 0, "retries": AT_ONCE, "journal": tmp_path / "run.bizol"}
+    solution = bizol.minimize(saturated(response=_Broken(plus=2)), budget=8, **options)
+    assert (solution.status, solution.queries) == (Status.BUDGET_SPENT, 7)
+    assert "2 failed queries cannot be asked again" in solution.message
+    more = bizol.minimize(saturated(response=_Broken(plus=2)), budget=60, **options)
+    options.pop("journal")
+    assert same(more, bizol.minimize(saturated(response=_Broken(plus=2)), budget=60, **options))
+
+
+@pytest.mark.parametrize(
+    "method", [METHOD, bizol.VZO(0.1, 0.1, 3), MemoryBiZOL(0.1, 0.1, 3), MemoryBiZOL(0.1, 0.1, 3, one_sided=True)]
+)
+def test_every_two_point_method_goes_on_without_what_failed(method: Any) -> None:
+    runs = [
+        bizol.minimize(
+            saturated(response=Unreliable(0.2)),
+            method=method,
+            budget=300,
+            seed=seed,
+            retries=Retries(follower=0, wait=0),
+            workers=workers,
+        )
+        for seed, workers in ((1, None), (1, 4))
+    ]
+    assert runs[0].unanswered > 10
+    assert runs[0].iterations > 20 or runs[0].status is Status.UNANSWERED
+    assert same(*runs)
+
+
+def test_the_estimate_stays_unbiased_when_a_fifth_of_the_queries_fail() -> None:
+    """Means of 4000 estimates, with and without failures, differ by less than 4 standard errors in each of 3 entries.
+
+    Independent, so that the chance of failing a true claim is below 2e-4.
+    """
+    rng = np.random.default_rng(0)
+    jacobian = rng.standard_normal((3, 3))
+    x = np.array([0.2, -0.1, 0.3])
+    weights = np.array([1.0, -2.0, 0.5])
+
+    def estimates(rate: float, first: int) -> Array:
+        found = []
+        for seed in range(first, first + 4000):
+            state = METHOD.start(saturated(), x, seed=seed)
+            where = probes(METHOD, state)
+            while True:
+                rows = np.tanh(METHOD.ask(state) @ jacobian.T)
+                part = answered_part(where, rows, np.append(True, rng.random(6) >= rate))
+                if part is not None:
+                    break
+                state = METHOD.tell(state, rows, answered=np.arange(7) < 1)
+                where = probes(METHOD, state)
+            kept, answers = part
+            count = len(kept.directions)
+            found.append(
+                bizol.Sensitivity(
+                    at=x,
+                    radius=0.1,
+                    directions=kept.directions,
+                    differences=answers[1 : count + 1] - answers[count + 1 :],
+                ).pull_back(weights)
+            )
+        return np.array(found)
+
+    failing, whole = estimates(0.2, 0), estimates(0.0, 4000)
+    errors = np.sqrt(failing.var(axis=0) / 4000 + whole.var(axis=0) / 4000)
+    assert (np.abs(failing.mean(axis=0) - whole.mean(axis=0)) < 4 * errors).all()
+
+
+# ---
+
+
+class _Nested:
+    """A follower that starts a process of its own and never comes back."""
+
+    def __init__(self, note: Path) -> None:
+        self.note = note
+
+    def __call__(self, x: Array) -> Array:
+        process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+        self.note.write_text(str(process.pid))
+        process.wait()
+        return x
+
+
+def _answer_with_pid(x: Array, seed: int | None) -> Array:
+    return np.array([float(os.getpid())])
+
+
+def _lines(path: Path) -> list[str]:
+    return path.read_text().splitlines() if path.exists() else []
+
+
+def _alive(pid: int) -> bool:
+    """Whether a process is there and is no corpse."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def _gone(pid: int) -> None:
+    """Wait for a process to end."""
+    until = time.monotonic() + 5
+    while _alive(pid):
+        assert time.monotonic() < until, f"process {pid} is still there"
+        time.sleep(0.01)
