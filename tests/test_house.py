@@ -71,14 +71,16 @@ def test_imports_go_one_way(path: Path) -> None:
         assert floor(other) <= floor(room), f"{room} imports {other}, which is above it"
 
 
-def test_only_the_evaluator_calls_the_follower() -> None:
+def test_the_follower_is_called_in_one_place_and_the_evaluator_alone_uses_it() -> None:
     callers = {
         path.name
         for path in modules()
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "response"
     }
-    assert callers == {"evaluator.py"}
+    assert callers == {"question.py"}
+    users = {path.parent.name for path in modules() if "Question(" in path.read_text()}
+    assert users == {"evaluation"}
 
 
 def test_no_method_looks_into_the_follower() -> None:

@@ -1,11 +1,13 @@
 """From queries to responses: in-process or on any executor, isolated, journaled, asked again when they fail."""
 
-from bizol.evaluation.evaluator import Evaluator, Execution, Slots, takes_seed
+from bizol.evaluation.engine import Execution
+from bizol.evaluation.evaluator import Evaluator, Slots
 from bizol.evaluation.failures import BreakerError, HaltError, PendingError, Retries, SpentError, TerminatedError
 from bizol.evaluation.fingerprint import refuse_other, specification
 from bizol.evaluation.isolation import die_with_parent
 from bizol.evaluation.journal import Event, Journal, JournalError
 from bizol.evaluation.outcomes import Outcome, Query
+from bizol.evaluation.question import takes_seed
 
 __all__ = [
     "BreakerError",

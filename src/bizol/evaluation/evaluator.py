@@ -2,97 +2,26 @@
 
 from __future__ import annotations
 
-import inspect
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from concurrent.futures import Future, wait
 from math import inf
 from time import sleep
-from typing import Any, Literal, TypeAlias, final
+from typing import TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bizol.arrays import (
-    Point,
-    Points,
-    Response,
-    Responses,
-    as_positive,
-    as_response,
-    as_size,
-    infinite_rows,
-    owned,
-    stack,
-    to_numpy,
-)
-from bizol.evaluation.failures import Breaker, PendingError, Retries, SpentError, TerminatedError
-from bizol.evaluation.isolation import dismiss, guarded, pack
+from bizol.arrays import Point, Points, Response, Responses, as_response, infinite_rows, owned, stack, to_numpy
+from bizol.evaluation.engine import Engine, Execution, landed
+from bizol.evaluation.failures import Breaker, PendingError, SpentError, TerminatedError
 from bizol.evaluation.journal import Event, Journal, JournalError, Record, decoded, encoded
-from bizol.evaluation.outcomes import ENGINE, Key, Outcome, Query, attempt, in_words, name_of
+from bizol.evaluation.outcomes import ENGINE, Key, Outcome, Query, in_words, name_of
+from bizol.evaluation.question import Question, takes_seed
 from bizol.problem import EvaluationError, Problem
 from bizol.randomness import FOLLOWER, seed_of
 
 Slots: TypeAlias = list[tuple[int, int]]  # slot and sign of every query of a batch
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Execution:
-    """How queries are carried out, when it is not simply one after the other, here, until one fails."""
-
-    executor: Executor | None = None
-    workers: int | None = None
-    isolate: bool = False
-    timeout: float | None = None
-    retries: Retries = Retries()
-    on_unknown: Literal["ask", "stop"] = "ask"
-    repeats: int = 1
-
-    def __post_init__(self) -> None:
-        if self.executor is not None and not callable(getattr(self.executor, "submit", None)):
-            raise ValueError(f"minimize(executor=...) must have submit, as executors have, got {self.executor!r}.")
-        if self.workers is not None:
-            as_size(self.workers, "minimize(workers=...)")
-        elif self.executor is not None and not hasattr(self.executor, "_max_workers"):
-            raise ValueError("minimize(executor=...) does not say how many workers it has: give minimize(workers=...).")
-        if self.timeout is not None:
-            as_positive(self.timeout, "minimize(timeout=...)")
-            if not self.isolate:
-                raise ValueError("minimize(timeout=...) needs isolate=True: only a process of its own can be stopped.")
-        if not isinstance(self.retries, Retries):
-            raise ValueError(f"minimize(retries=...) must be bizol.Retries(...), got {self.retries!r}.")
-        if self.on_unknown not in ("ask", "stop"):
-            raise ValueError(f"minimize(on_unknown=...) must be 'ask' or 'stop', got {self.on_unknown!r}.")
-        as_size(self.repeats, "minimize(repeats=...)")
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Question:
-    """How one query is put to a follower: with a seed where it takes one, as a batch of one where it takes batches."""
-
-    response: Callable[..., Any]
-    vectorized: bool
-    seeded: bool
-
-    def __call__(self, x: Point, seed: int | None) -> Any:
-        """Ask about one decision."""
-        if not self.vectorized:
-            return self.response(x, seed=seed) if self.seeded else self.response(x)
-        rows = as_response(self.all(x[None], [seed]))
-        if len(rows.shape) != 2 or rows.shape[0] != 1:
-            raise EvaluationError(f"asked about 1 decision, it must return shape (1, m), got {tuple(rows.shape)}")
-        return rows[0, ...]
-
-    def all(self, points: Points, seeds: list[int | None]) -> Any:
-        """Ask about several decisions at once."""
-        return self.response(points.copy(), seed=seeds) if self.seeded else self.response(points.copy())
-
-    def remarks(self) -> str:
-        """Return what the follower said on the side, if it keeps that."""
-        return str(getattr(self.response, "remarks", str)())
 
 
 @final
@@ -137,8 +66,7 @@ class Evaluator:
         self._breaker = Breaker(self._execution.retries.breaker)
         self._unanswered = 0
         self._trouble = ""
-        self._pool: Executor | None = None
-        self._packed: bytes | None = None
+        self._engine = Engine(self._execution, self._question)
         self._budget = budget
         self._answered = answered
         self._first = first
@@ -211,7 +139,7 @@ class Evaluator:
         query = self._queries
         self._queries += 1
         try:
-            response = owned(as_response(self._put(point, query)))
+            response = owned(as_response(self._question(point.copy(), self._seeds(query, 1)[0])))
         except Exception as error:
             raise _failure(f"query {query}", error) from error
         if len(response.shape) != 1:
@@ -236,11 +164,6 @@ class Evaluator:
                 f"The response to query {query} must have the size of the first one, {self._size}, got {size}."
             )
 
-    def _put(self, point: Point, query: int) -> Any:
-        if self._question.seeded:
-            return self._question(point.copy(), self._seeds(query, 1)[0])
-        return self._problem.response(point.copy())  # the shortest way, as it is taken millions of times
-
     def _seeds(self, first: int, count: int) -> list[int | None]:
         if not self._question.seeded:
             return [None] * count
@@ -250,10 +173,7 @@ class Evaluator:
 
     def close(self) -> None:
         """End what was started here: threads, and the processes of isolated queries, whatever they are doing."""
-        if self._packed is not None:
-            dismiss(self._packed)
-        if self._pool is not None:
-            self._pool.shutdown(wait=self._packed is not None, cancel_futures=True)
+        self._engine.close()
 
     def needs(self, iteration: int, slots: Slots) -> int:
         """Return how many queries a batch costs, those not counted that were counted in this iteration before."""
@@ -355,21 +275,21 @@ class Evaluator:
 
     def _perform(self, queries: list[Query]) -> None:
         """Carry queries out, at most `workers` at a time; all are written down before they are sent and when back."""
-        together = self._question.vectorized and self._inline
+        together = self._question.vectorized and self._engine.inline
         waiting = deque([queries] if together else [[query] for query in queries])
         flying: dict[Future[list[Outcome]], list[Query]] = {}
         back: list[tuple[Query, Outcome]] = []
         try:
             while waiting or flying:
-                sent = [waiting.popleft() for _ in range(min(len(waiting), self._workers - len(flying)))]
+                sent = [waiting.popleft() for _ in range(min(len(waiting), self._engine.workers - len(flying)))]
                 back = self._settle(back, [query for group in sent for query in group])
                 for group in sent:
-                    flying[self._submit(group)] = group
-                back = _landed(flying)
+                    flying[self._engine.submit(group)] = group
+                back = landed(flying)
         except KeyboardInterrupt as interrupt:
             if self._journal is not None and flying and not isinstance(interrupt, TerminatedError):
                 wait(flying)  # they are paid for; a second interrupt drops them
-            self._settle(back + _landed(flying, now=True), [])
+            self._settle(back + landed(flying, now=True), [])
             raise
         self._settle(back, [])
 
@@ -385,35 +305,6 @@ class Evaluator:
             if outcome.kind == "ok":
                 self._accept(query.key, query.x, outcome.response)
         return []
-
-    @property
-    def _inline(self) -> bool:
-        execution = self._execution
-        return execution.executor is None and execution.workers is None and not execution.isolate
-
-    @property
-    def _workers(self) -> int:
-        execution = self._execution
-        return execution.workers or int(getattr(execution.executor, "_max_workers", 1))
-
-    def _submit(self, group: list[Query]) -> Future[list[Outcome]]:
-        execution = self._execution
-        if execution.isolate and self._packed is None:
-            self._packed = pack(self._question)
-        if execution.executor is None and execution.workers is not None and self._pool is None:
-            self._pool = ThreadPoolExecutor(execution.workers)
-        engine = execution.executor or self._pool
-        arguments = (self._packed or self._question, group, execution.timeout)
-        if engine is None:
-            done: Future[list[Outcome]] = Future()
-            done.set_result(carry_out(*arguments))
-            return done
-        try:
-            return engine.submit(carry_out, *arguments)
-        except Exception as error:  # an engine that broke refuses everything
-            done = Future()
-            done.set_exception(error)
-            return done
 
     def _events_of(self, query: Query, outcome: Outcome) -> list[Event]:
         """Return what is to be written of an outcome: that it is a response, or how it failed and whether for good."""
@@ -457,42 +348,6 @@ class Evaluator:
         self._unanswered += sum(not row for row in present)
         rows = [sum(row[1:], start=row[0]) / len(row) if row else 0 * known for row in present]
         return stack(rows), np.array([bool(row) for row in present])
-
-
-def carry_out(follower: bytes | Question, group: list[Query], timeout: float | None) -> list[Outcome]:
-    """Ask about a group of decisions, wherever this runs: packed, in a process of its own; or here, all at once."""
-    if isinstance(follower, bytes):
-        return [guarded(follower, query.x, query.seed, timeout) for query in group]
-    if len(group) == 1:
-        return [attempt(follower, group[0].x, group[0].seed)]
-    try:
-        rows = as_response(follower.all(np.array([query.x for query in group]), [query.seed for query in group]))
-        if len(rows.shape) != 2 or rows.shape[0] != len(group):
-            return [Outcome("shape", info=f"asked about {len(group)} decisions, got shape {rows.shape}")] * len(group)
-        return [Outcome("ok", owned(rows[row, ...]), follower.remarks()) for row in range(len(group))]
-    except (Exception, SystemExit) as error:
-        return [Outcome("error", info=in_words(error))] * len(group)
-
-
-def takes_seed(response: Callable[..., Any]) -> bool:
-    """Whether the follower has a parameter named `seed`."""
-    try:
-        return "seed" in inspect.signature(response).parameters
-    except (TypeError, ValueError):  # some built-in functions do not say
-        return False
-
-
-def _landed(flying: dict[Future[list[Outcome]], list[Query]], *, now: bool = False) -> list[tuple[Query, Outcome]]:
-    """Wait for the next answers, or take those that are there; drop their futures, as engines keep what is held."""
-    done = [future for future in flying if future.done()] if now else wait(flying, return_when=FIRST_COMPLETED).done
-    back: list[tuple[Query, Outcome]] = []
-    for future in done:
-        group = flying.pop(future)
-        try:
-            back += zip(group, future.result(), strict=True)
-        except (Exception, CancelledError) as error:  # whatever an engine raises means that it lost the query
-            back += [(query, Outcome("lost", info=in_words(error))) for query in group]
-    return back
 
 
 def _asked(query: Query) -> Event:
