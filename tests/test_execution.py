@@ -27,6 +27,7 @@ from bizol.evaluation.journal import Journal
 from bizol.methods.two_point import answered_part, probes
 from tests.misbehaving import Logging, Misbehaving, Unreliable, saturate
 from tests.problems import Array, saturated
+from tests.processes import alive, gone, until
 
 METHOD = BiZOL(delta=0.1, step=0.1, batch=3)
 AT_ONCE = Retries(wait=0.0)
@@ -210,8 +211,8 @@ def test_a_process_killed_in_the_middle_of_a_batch_costs_one_query_which_is_aske
 
     def kill() -> None:
         mark = POINTS[2].tobytes().hex()
-        while not (lines := [line for line in _lines(log) if mark in line]):
-            time.sleep(0.01)
+        until(lambda: any(mark in line for line in _lines(log)))
+        lines = [line for line in _lines(log) if mark in line]
         time.sleep(0.1)
         os.kill(int(lines[0].split()[0]), signal.SIGKILL)
 
@@ -242,8 +243,9 @@ def test_a_dask_worker_that_is_killed_costs_what_it_was_doing(tmp_path: Path) ->
         evaluator = Evaluator(problem, execution=Execution(executor=executor, workers=2, retries=AT_ONCE))
 
         def kill() -> None:
-            while not (lines := [line for line in _lines(log) if POINTS[2].tobytes().hex() in line]):
-                time.sleep(0.01)
+            mark = POINTS[2].tobytes().hex()
+            until(lambda: any(mark in line for line in _lines(log)))
+            lines = [line for line in _lines(log) if mark in line]
             time.sleep(0.2)
             os.kill(int(lines[0].split()[0]), signal.SIGKILL)
 
@@ -279,7 +281,7 @@ def test_a_hanging_query_takes_its_whole_process_group_along(tmp_path: Path) -> 
     evaluator = Evaluator(saturated(response=_Nested(tmp_path / "pid")), execution=execution)
     _, answered = evaluator.gather(0, [(0, 0)], POINTS[:1])
     assert not answered.any()
-    _gone(int((tmp_path / "pid").read_text()))
+    gone(int((tmp_path / "pid").read_text()))
 
 
 def test_a_follower_that_cannot_travel_is_refused_with_a_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -309,9 +311,9 @@ def test_a_child_that_rested_for_long_is_not_asked(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(isolation, "monotonic", lambda: clock + 31)
     third = isolation.guarded(packed, POINTS[0], None, None)
     assert third.response[0] != first.response[0]
-    _gone(int(first.response[0]))
+    gone(int(first.response[0]))
     isolation.dismiss(packed)
-    _gone(int(third.response[0]))
+    gone(int(third.response[0]))
 
 
 # --- the end of a coordinator
@@ -343,12 +345,11 @@ def coordinator(folder: Path, engine: str, seconds: float) -> subprocess.Popen[s
 @pytest.mark.parametrize("engine", ["threads", "processes", "isolated"])
 def test_nobody_is_left_one_second_after_the_coordinator_was_killed(tmp_path: Path, engine: str) -> None:
     with coordinator(tmp_path, engine, 0.3) as process:
-        while len(_lines(tmp_path / "log")) < 5:
-            time.sleep(0.02)
+        until(lambda: len(_lines(tmp_path / "log")) >= 5)
         process.kill()
     time.sleep(1.0)
     workers = {int(pid) for line in _lines(tmp_path / "log") for pid in line.split()[:2]} - {os.getpid(), 1}
-    alive = [pid for pid in workers if _alive(pid)]
+    alive = [pid for pid in workers if alive(pid)]
     asked = len(_lines(tmp_path / "log"))
     assert alive == []
     time.sleep(0.5)
@@ -358,14 +359,13 @@ def test_nobody_is_left_one_second_after_the_coordinator_was_killed(tmp_path: Pa
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
 def test_ctrl_c_and_sigterm_end_with_a_solution_and_a_journal(tmp_path: Path, how: signal.Signals) -> None:
     with coordinator(tmp_path, "threads", 0.2) as process:
-        while len(_lines(tmp_path / "log")) < 12:
-            time.sleep(0.02)
+        until(lambda: len(_lines(tmp_path / "log")) >= 12)
         process.send_signal(how)
         assert process.stdout is not None
         assert process.stdout.read().strip() == "INTERRUPTED"
         assert process.wait(10) == 0
     workers = {int(line.split()[0]) for line in _lines(tmp_path / "log")}
-    assert not any(_alive(pid) for pid in workers)
+    assert not any(alive(pid) for pid in workers)
     journal = Journal(tmp_path / "run.bizol")
     if how is signal.SIGINT:
         assert journal.pending() == []  # what was under way was waited for
@@ -654,19 +654,3 @@ def _answer_with_pid(x: Array, seed: int | None) -> Array:
 
 def _lines(path: Path) -> list[str]:
     return path.read_text().splitlines() if path.exists() else []
-
-
-def _alive(pid: int) -> bool:
-    """Whether a process is there and is no corpse."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-
-
-def _gone(pid: int) -> None:
-    """Wait for a process to end."""
-    until = time.monotonic() + 5
-    while _alive(pid):
-        assert time.monotonic() < until, f"process {pid} is still there"
-        time.sleep(0.01)

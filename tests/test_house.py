@@ -33,10 +33,10 @@ FLOORS = [
     {"methods", "evaluation"},
     {"checks", "solution", "progress", "clarke"},
     {"solve", "testing", "anchored_model", "certificates", "theory"},
-    {"report"},
+    {"report", "exchange", "run_file"},
     {"reproduction"},
     {"verification"},
-    {"cli"},
+    {"cli", "run_commands"},
 ]
 
 

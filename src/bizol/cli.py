@@ -1,13 +1,10 @@
-"""The command line: bizol --version, bizol reproduce, bizol verify."""
+"""The command line: bizol --version, reproduce, verify, and the commands of `run_commands.py`."""
 
 from __future__ import annotations
 
 import json
 import os
-import signal
-from collections.abc import Iterator
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from dataclasses import asdict, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -27,6 +24,7 @@ from rich.progress import (
 from rich.table import Table
 
 from bizol import __version__
+from bizol.run_commands import commands, patience
 
 if TYPE_CHECKING:
     from bizol.reproduction.claims import Claim
@@ -38,6 +36,7 @@ if TYPE_CHECKING:
 app = typer.Typer(
     help="Optimization when someone else answers.", no_args_is_help=True, add_completion=False, rich_markup_mode="rich"
 )
+app.add_typer(commands)
 
 
 def _print_version(wanted: bool) -> None:
@@ -99,7 +98,7 @@ def reproduce(
         raise typer.BadParameter(str(error), param_hint="--out") from error
     if find_spec("matplotlib") is None and any(name.startswith("figure") for name in names):
         raise typer.BadParameter("figures need matplotlib: pip install 'bizol[plots]'.", param_hint="EXPERIMENTS")
-    with _bar() as progress, _patience():
+    with _bar() as progress, patience():
         task = progress.add_task("measuring and drawing", total=None)
         try:
             made = run(
@@ -212,22 +211,6 @@ def _compare(found: Record, kept: Record) -> None:
             typer.echo(f"  {line}", err=True)
         raise typer.Exit(1)
     typer.echo("Agrees with the record.")
-
-
-@contextmanager
-def _patience() -> Iterator[None]:
-    """Say at the first Ctrl-C that what is under way will be finished, and that a second one stops at once."""
-
-    def interrupt(*_: object) -> None:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        typer.echo("Finishing what is under way; press Ctrl-C again to drop it.", err=True)
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGINT, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def _bar() -> Progress:

@@ -8,6 +8,7 @@ import signal
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from contextlib import ExitStack, contextmanager
+from math import isnan
 from pathlib import Path
 from threading import current_thread, main_thread
 from typing import Any, Literal
@@ -179,6 +180,7 @@ def minimize(
             seed=start.seed,
             execution=execution,
             journal=book,
+            lowest=recorder.lowest,
         )
         if named:
             stack.callback(evaluator.close)
@@ -212,7 +214,8 @@ def minimize(
             pending=tuple(failure.queries) if isinstance(failure, PendingError) else (),
         )
         if book is not None and not isinstance(failure, JournalError):
-            book.append(Event("end", info=json.dumps({"status": status.name, "message": solution.message})))
+            best = None if isnan(solution.value) else solution.value
+            book.append(Event("end", info=json.dumps({"status": status.name, "best": best})))
     if isinstance(failure, Exception) and not isinstance(failure, (HaltError, UnansweredError)):
         failure.solution = solution  # type: ignore[attr-defined]  # every exception takes what one gives it
         failure.add_note("What the run had found until then is this exception's `solution`.")

@@ -90,6 +90,8 @@ class Engine:
             dismiss(self._packed)
         if self._pool is not None:
             self._pool.shutdown(wait=self._packed is not None, cancel_futures=True)
+        if callable(end := getattr(self._question.response, "close", None)) and self._execution.executor is None:
+            end()
 
 
 def landed(flying: dict[Future[list[Outcome]], list[Query]], *, now: bool = False) -> list[tuple[Query, Outcome]]:

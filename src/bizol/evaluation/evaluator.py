@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, wait
-from math import inf
+from contextlib import suppress
+from math import inf, isnan, nan
 from time import sleep
 from typing import TypeAlias, final
 
@@ -40,6 +42,7 @@ class Evaluator:
         seed: what the seeds of a follower that takes one are made of.
         execution: how `gather` carries out queries.
         journal: where `gather` looks answers up and writes them down.
+        lowest: tells the best value so far, to be written beside the queries for those who watch.
 
     """
 
@@ -53,12 +56,14 @@ class Evaluator:
         seed: int = 0,
         execution: Execution | None = None,
         journal: Journal | None = None,
+        lowest: Callable[[], float] | None = None,
     ) -> None:
         self._problem = problem
         self._question = Question(problem.response, problem.vectorized, takes_seed(problem.response))
         self._seed = seed
         self._execution = execution or Execution()
         self._journal = journal
+        self._lowest = lowest or (lambda: nan)
         self._records: dict[Key, Record] = {}  # of the iteration at hand
         self._answers: dict[Key, Response] = {}  # of the same, as they are handed on
         self._live: set[Key] = set()  # of the same, sent in this session
@@ -268,7 +273,7 @@ class Evaluator:
                 raise ValueError("A follower outside needs minimize(journal=...), to keep what was asked.")
             if not self.affords(len(queries)):
                 raise SpentError(f"{len(queries)} failed queries cannot be asked again.")
-            self._note([_asked(query) for query in queries])
+            self._note([self._asked(query) for query in queries])
             unknown = [key for key in where if records[key].sent]
         if unknown and (outside or self._execution.on_unknown == "stop"):
             raise PendingError([self._query(key, where[key]) for key in unknown])
@@ -288,7 +293,8 @@ class Evaluator:
                 back = landed(flying)
         except KeyboardInterrupt as interrupt:
             if self._journal is not None and flying and not isinstance(interrupt, TerminatedError):
-                wait(flying)  # they are paid for; a second interrupt drops them
+                with suppress(KeyboardInterrupt):  # they are paid for; a second interrupt drops them
+                    wait(flying)
             self._settle(back + landed(flying, now=True), [])
             raise
         self._settle(back, [])
@@ -297,7 +303,7 @@ class Evaluator:
         """Write down what came back and what is sent next, in one go; only then is it used, or sent."""
         judged = [(query, self._inspected(outcome)) for query, outcome in back]
         events = [event for query, outcome in judged for event in self._events_of(query, outcome)]
-        self._note(events + [_asked(query) for query in sent])
+        self._note(events + [self._asked(query) for query in sent])
         self._live.update(query.key for query in sent)
         self._queries += len(sent)
         for query, outcome in judged:
@@ -332,6 +338,11 @@ class Evaluator:
             return Outcome("infinite", info="the response is not finite")
         return Outcome("ok", response, outcome.info)
 
+    def _asked(self, query: Query) -> Event:
+        best = self._lowest()
+        info = "" if isnan(best) else json.dumps({"best": best})
+        return Event("ask", query.key, query.attempt, encoded(query.x), b"", query.seed, info)
+
     def _note(self, events: list[Event]) -> None:
         """Write events down, first where they last."""
         if self._journal is not None:
@@ -348,10 +359,6 @@ class Evaluator:
         self._unanswered += sum(not row for row in present)
         rows = [sum(row[1:], start=row[0]) / len(row) if row else 0 * known for row in present]
         return stack(rows), np.array([bool(row) for row in present])
-
-
-def _asked(query: Query) -> Event:
-    return Event("ask", query.key, query.attempt, encoded(query.x), b"", query.seed)
 
 
 def _refuse_other(key: Key, x: Point, journaled: Point) -> None:

@@ -19,6 +19,7 @@ class Retries:
         engine: for a process that died, a time limit, a worker or an engine that was lost: asked again with the same
             seed, as the follower may be innocent.
         follower: for an exception, a response that is not finite or has the wrong shape: asked again with another seed.
+            A `PermissionError` is final.
         wait: seconds before the first time, doubled with every further one, a minute at most.
         breaker: when at least five queries and more than this share of those of the last two batches failed, the run
             ends, to be resumed once the cause is found.
@@ -46,7 +47,7 @@ class Retries:
     def again(self, failures: list[Kind]) -> bool:
         """Whether a query that failed in these ways is asked once more."""
         engine = sum(kind in ENGINE for kind in failures)
-        return engine <= self.engine and len(failures) - engine <= self.follower
+        return engine <= self.engine and len(failures) - engine <= self.follower and "refused" not in failures
 
     def pause(self, failures: int) -> float:
         """Return the seconds to wait after that many failures of a query."""

@@ -270,6 +270,8 @@ class Journal:
         self._length = 0
         try:
             schema = self._file.execute("SELECT sql FROM sqlite_master").fetchall()
+            if not schema:
+                raise JournalError(f"{self.path} is empty: nothing was written to it yet.")
             if schema != [(_TABLE,)] or self._file.execute("PRAGMA application_id").fetchone()[0] != APPLICATION:
                 raise JournalError(f"{self.path} is not a journal of bizol, or it is damaged.")
             rows = self._file.execute(f"SELECT {_COLUMNS}, crc FROM events NOT INDEXED ORDER BY seq")

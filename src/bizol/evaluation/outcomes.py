@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias, final
 
 from bizol.arrays import Point, Response, as_response, owned
 
-Kind: TypeAlias = Literal["ok", "died", "timeout", "lost", "error", "infinite", "shape"]
+Kind: TypeAlias = Literal["ok", "died", "timeout", "lost", "error", "infinite", "shape", "refused"]
 Key: TypeAlias = tuple[int, int, int, int]  # iteration, slot, sign, replicate
 Respond: TypeAlias = Callable[[Point, int | None], Response]  # from a decision and a seed to a response
 
@@ -54,7 +54,18 @@ def attempt(respond: Respond, x: Point, seed: int | None) -> Outcome:
         response = owned(as_response(respond(x.copy(), seed)))
         return Outcome("ok", response, info=getattr(respond, "remarks", str)())
     except (Exception, SystemExit) as error:
-        return Outcome("error", info=in_words(error))
+        return Outcome(class_of(error), info=in_words(error))
+
+
+def class_of(error: BaseException) -> Kind:
+    """Return the class of a failure: what followers that ask others say by the kind of the exception they raise."""
+    kinds: dict[type[BaseException], Kind] = {
+        ChildProcessError: "died",
+        TimeoutError: "timeout",
+        ConnectionError: "lost",
+        PermissionError: "refused",  # for good: asking again would not help
+    }
+    return next((kind for exception, kind in kinds.items() if isinstance(error, exception)), "error")
 
 
 def in_words(error: BaseException) -> str:

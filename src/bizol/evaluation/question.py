@@ -11,7 +11,7 @@ import numpy as np
 
 from bizol.arrays import Point, Points, as_response, owned
 from bizol.evaluation.isolation import guarded
-from bizol.evaluation.outcomes import Outcome, Query, attempt, in_words
+from bizol.evaluation.outcomes import Outcome, Query, attempt, class_of, in_words
 from bizol.problem import EvaluationError
 
 
@@ -54,7 +54,7 @@ def carry_out(follower: bytes | Question, group: list[Query], timeout: float | N
             return [Outcome("shape", info=f"asked about {len(group)} decisions, got shape {rows.shape}")] * len(group)
         return [Outcome("ok", owned(rows[row, ...]), follower.remarks()) for row in range(len(group))]
     except (Exception, SystemExit) as error:
-        return [Outcome("error", info=in_words(error))] * len(group)
+        return [Outcome(class_of(error), info=in_words(error))] * len(group)
 
 
 def takes_seed(response: Callable[..., Any]) -> bool:

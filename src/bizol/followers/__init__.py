@@ -1,5 +1,7 @@
 """Ready followers: callables from a decision x (n,), or k of them (k, n), to the response y (m,) or (k, m)."""
 
+from bizol.followers.command import Command
+from bizol.followers.http import Http
 from bizol.followers.outside import Outside
 from bizol.followers.projections import BallProjection, BoxProjection, SimplexProjection
 from bizol.followers.quadratic_program import QuadraticProgram
@@ -9,6 +11,8 @@ from bizol.followers.structure import Hull, KnownStructure, Pieces, SetVariation
 __all__ = [
     "BallProjection",
     "BoxProjection",
+    "Command",
+    "Http",
     "Hull",
     "KnownStructure",
     "Outside",
