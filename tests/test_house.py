@@ -31,7 +31,7 @@ FLOORS = [
     {"problem", "autodiff"},
     {"sensitivity", "followers", "objectives"},
     {"methods", "evaluation"},
-    {"checks", "solution", "progress", "clarke"},
+    {"checks", "solution", "progress", "clarke", "noise"},
     {"solve", "testing", "anchored_model", "certificates", "theory"},
     {"report", "exchange", "run_file"},
     {"reproduction"},

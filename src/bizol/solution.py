@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from bizol.arrays import Point, Response
 from bizol.evaluation import Query
 from bizol.methods import Move
+from bizol.noise import Noise
 
 if TYPE_CHECKING:
     import pandas
@@ -108,6 +109,7 @@ class Solution:
         seed: repeats the run when given again.
         unanswered: how many queries failed for good and were left out.
         pending: the queries that wait for an answer from outside.
+        noise: what repeats told about noise; None without repeats.
 
     """
 
@@ -123,6 +125,7 @@ class Solution:
     method: Any = field(repr=False)
     unanswered: int = 0
     pending: tuple[Query, ...] = ()
+    noise: Noise | None = None
 
     @property
     def x(self) -> Point:

@@ -37,6 +37,7 @@ from bizol.evaluation import (
 from bizol.methods import Method
 from bizol.methods.default import default_method
 from bizol.methods.protocol import S
+from bizol.noise import NoiseMeter
 from bizol.problem import EvaluationError, Problem, UnansweredError
 from bizol.progress import query_bar
 from bizol.randomness import OUTPUT, generator
@@ -119,7 +120,8 @@ def minimize(
             nothing that was answered is asked again. A larger budget continues a finished run.
         on_unknown: what to do about queries that were sent when a run was killed: "ask" again, or "stop" and list them
             as `solution.pending`, to be told by `Journal.tell`.
-        repeats: how often each decision is asked about, to average out noise.
+        repeats: how often each decision is asked about, to average out noise and to learn how much there is of it
+            (`solution.noise`). A follower that takes a `seed` gets the same one on both sides of a pair.
 
     Returns:
         The solution, with the best, the last and a uniformly drawn decision, and the history. Ctrl-C ends the run with
@@ -166,7 +168,7 @@ def minimize(
         raise ValueError(
             f"minimize(budget=...) must cover one iteration of {method!r}, {needed} queries, got {budget}."
         )
-    recorder = Recorder(start.x, generator(start.seed, *OUTPUT))
+    recorder, meter = Recorder(start.x, generator(start.seed, *OUTPUT)), NoiseMeter(repeats)
     stopped = False
     failure: BaseException | None = None
     with ExitStack() as stack:
@@ -187,12 +189,17 @@ def minimize(
             stack.enter_context(_terminable())
         if book is not None:
             book.append(Event("begin", info=json.dumps({"budget": int(budget), "bizol": _version()})))
+        move, previous = start.move, _slots(method, start, needed // repeats)
         try:
-            move = start.move
             for state in _advance(method, start, evaluator, named=named):
                 if state.move is not None and state.move is not move:
                     move = state.move
                     recorder.moved(move, to=state.x, queries=evaluator.queries)
+                    if repeats > 1:
+                        meter.moved(move, problem.objective, previous, evaluator.replicates)
+                if repeats > 1:
+                    meter.add(evaluator.replicates)
+                    previous = _slots(method, state, len(method.ask(state)))
                 if stop is not None and stop(state):
                     stopped = True
                     break
@@ -203,7 +210,14 @@ def minimize(
         except (KeyboardInterrupt, Exception) as error:
             failure = error
         status = _status(stopped=stopped, failure=failure)
-        remarks = (status.value, str(failure or ""), getattr(state, "remark", ""), _left_out(evaluator.unanswered))
+        noise = meter.noise()
+        remarks = (
+            status.value,
+            str(failure or ""),
+            getattr(state, "remark", ""),
+            _left_out(evaluator.unanswered),
+            "" if noise is None or move is None else noise.remark(move.delta),
+        )
         solution = recorder.solution(
             queries=evaluator.queries,
             status=status,
@@ -211,6 +225,7 @@ def minimize(
             seed=start.seed,
             method=method,
             unanswered=evaluator.unanswered,
+            noise=noise,
             pending=tuple(failure.queries) if isinstance(failure, PendingError) else (),
         )
         if book is not None and not isinstance(failure, JournalError):

@@ -70,6 +70,7 @@ class Evaluator:
         self._iteration = -1
         self._breaker = Breaker(self._execution.retries.breaker)
         self._unanswered = 0
+        self._replicates: list[list[Response]] = []
         self._trouble = ""
         self._engine = Engine(self._execution, self._question)
         self._budget = budget
@@ -87,6 +88,11 @@ class Evaluator:
     def unanswered(self) -> int:
         """How many decisions `gather` found no response to."""
         return self._unanswered
+
+    @property
+    def replicates(self) -> list[list[Response]]:
+        """The answers of the last batch `gather` returned, all that there are of each decision."""
+        return self._replicates
 
     @property
     def trouble(self) -> str:
@@ -356,6 +362,7 @@ class Evaluator:
         answers = [[self._answers[key] for key in keys[row * repeats : (row + 1) * repeats]] for row in range(count)]
         present = [[answer for answer in row if answer is not None] for row in answers]
         known = next((row[0] for row in present if row), np.zeros(1))
+        self._replicates = present
         self._unanswered += sum(not row for row in present)
         rows = [sum(row[1:], start=row[0]) / len(row) if row else 0 * known for row in present]
         return stack(rows), np.array([bool(row) for row in present])
