@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import os
-import random
 import resource
 import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
-import time
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +21,9 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, precon
 import bizol
 from bizol import BiZOL, Journal, JournalError, Retries, Status
 from bizol.evaluation import Event
+from bizol.evaluation.journal import _row
 from bizol.followers import Outside
+from tests.chaos import damage, leave_behind, storm
 from tests.misbehaving import Unreliable, saturate
 from tests.problems import Array, Counting, quadratic, saturated
 
@@ -252,6 +251,23 @@ def test_a_format_of_the_future_is_refused(tmp_path: Path) -> None:
         Journal.own(tmp_path / "run.bizol", spec={"format": 2})
 
 
+def test_a_first_row_that_says_nothing_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "run.bizol"
+    Journal.own(path, spec={}).close()
+    with sqlite3.connect(path) as file:
+        row = _row(1, Event("spec", info="[3]"))
+        file.execute("DELETE FROM events")
+        file.execute(f"INSERT INTO events VALUES ({', '.join('?' * 13)})", row)
+    file.close()
+    with pytest.raises(JournalError, match="does not say what it is the journal of"):
+        Journal(path)
+    with sqlite3.connect(path) as file:
+        file.execute("DELETE FROM events")
+    file.close()
+    with pytest.raises(JournalError, match="its first row is missing"):
+        Journal(path)
+
+
 def test_a_journal_of_the_first_format_is_read_for_ever(tmp_path: Path) -> None:
     """A file written by the first release; it must open, replay and hold the same answers."""
     path = tmp_path / "run.bizol"
@@ -270,49 +286,13 @@ def test_a_journal_of_the_first_format_is_read_for_ever(tmp_path: Path) -> None:
 def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A journal with part of it in the main file and part in the log, as a killed process leaves it."""
     folder = tmp_path_factory.mktemp("original")
-    script = f"""
-import os, sqlite3, bizol
-from tests.misbehaving import saturate
-from tests.problems import saturated
-path = {str(folder / "run.bizol")!r}
-options = dict(method=bizol.BiZOL(delta=0.1, step=0.1, batch=3), seed=0, journal=path)
-bizol.minimize(saturated(response=saturate), budget=150, **options)
-leave = lambda state: state.iteration == 35 and os._exit(0)
-bizol.minimize(saturated(response=saturate), budget=300, stop=leave, **options)
-"""
-    subprocess.run([sys.executable, "-c", script], check=True)
+    leave_behind(folder)
     assert (folder / "run.bizol-wal").stat().st_size > 0
     return folder
 
 
 def test_a_cut_or_flipped_journal_opens_as_a_prefix_or_is_refused(original: Path, tmp_path: Path) -> None:
     assert damage(original, tmp_path, rounds=300, seed=0)["silently wrong"] == 0
-
-
-def damage(original: Path, folder: Path, *, rounds: int, seed: int) -> Counter[str]:
-    """Cut or flip the files of a journal at random, and count what opening them comes to."""
-    reader = shutil.copytree(original, folder / "reference")
-    truth = list(Journal(reader / "run.bizol").events())
-    chance, found = random.Random(seed), Counter[str]()
-    for number in range(rounds):
-        copy = shutil.copytree(original, folder / f"copy-{number % 2}", dirs_exist_ok=True)
-        (copy / "run.bizol-shm").unlink(missing_ok=True)
-        path = copy / chance.choice(["run.bizol", "run.bizol", "run.bizol-wal"])
-        content = bytearray(path.read_bytes())
-        if chance.random() < 0.3:
-            del content[chance.randrange(len(content)) :]
-        else:
-            for _ in range(chance.choice([1, 1, 1, 3])):
-                content[chance.randrange(len(content))] ^= 1 << chance.randrange(8)
-        path.write_bytes(content)
-        try:
-            with Journal.own(copy / "run.bizol") as journal:
-                events = list(journal.events())
-        except JournalError:
-            found["refused"] += 1
-            continue
-        found["whole" if events == truth else "prefix" if events == truth[: len(events)] else "silently wrong"] += 1
-    return found
 
 
 def test_a_full_disk_ends_the_run_and_loses_nothing(tmp_path: Path) -> None:
@@ -352,73 +332,6 @@ def _lambda(follower: Any) -> Any:
 
 
 # --- kill -9
-
-STORM = """
-import sys
-from pathlib import Path
-import bizol
-from bizol import BiZOL, Retries
-from tests.misbehaving import Unreliable
-from tests.problems import saturated
-folder, workers = Path(sys.argv[1]), int(sys.argv[2])
-follower = Unreliable(0.08, noise=0.01, seconds=0.005, log=folder / "log")
-journal = folder / "run.bizol" if workers else None
-print("started", flush=True)
-solution = bizol.minimize(saturated(response=follower), method=BiZOL(delta=0.1, step=0.1, batch=8), budget=400, seed=5,
-    retries=Retries(wait=0.0), journal=journal, workers=workers or None)
-(folder / "end").write_text(solution.last.x.tobytes().hex() + solution.history.value.tobytes().hex())
-"""
-
-
-def storm(folder: Path, *, kills: int, seed: int, workers: int = 4, longest: float = 0.4) -> dict[str, int]:
-    """Kill a coordinator again and again, resume it, and count what was lost, repeated and restarted."""
-    chance, figures = random.Random(seed), Counter[str]()
-    (folder / "plain").mkdir()
-    subprocess.run([sys.executable, "-c", STORM, str(folder / "plain"), "0"], check=True, stdout=subprocess.DEVNULL)
-    truth = (folder / "plain" / "end").read_text()
-    while figures["kills"] < kills:
-        here = folder / f"run-{figures['runs']}"
-        here.mkdir()
-        before: dict[Any, bytes] = {}
-        while not (here / "end").exists():
-            process = subprocess.Popen([sys.executable, "-c", STORM, str(here), str(workers)], stdout=subprocess.PIPE)
-            assert process.stdout is not None
-            process.stdout.readline()
-            if figures["kills"] < kills:
-                time.sleep(chance.random() * longest)
-                process.kill()
-            figures["kills"] += process.wait() == -signal.SIGKILL
-            process.stdout.close()
-            if not (here / "run.bizol").exists():
-                continue
-            try:
-                events = list(Journal(here / "run.bizol").events())
-            except JournalError as error:
-                if not before and "nothing was written to it yet" in str(error):
-                    continue
-                figures["lost"] += len(before) + 1  # a journal that does not open has lost all, and there was one
-                continue
-            answers = {(event.key, event.attempt): event.y for event in events if event.kind in ("ok", "fail")}
-            figures["lost"] += sum(answers.get(key) != y for key, y in before.items())
-            before = answers
-        asks = Counter((event.key, event.attempt) for event in events if event.kind == "ask")
-        outcomes = Counter((event.key, event.attempt) for event in events if event.kind in ("ok", "fail"))
-        figures["runs"] += 1
-        figures["restarted"] += asks.total() - len(asks)
-        figures["answered twice"] += outcomes.total() - len(outcomes)
-        figures["asked after the answer"] += _asked_after_the_answer(events)
-        figures["executions unaccounted for"] += max(0, len((here / "log").read_text().splitlines()) - asks.total())
-        figures["different"] += (here / "end").read_text() != truth
-    return dict(figures)
-
-
-def _asked_after_the_answer(events: list[Event]) -> int:
-    answered, count = set(), 0
-    for event in events:
-        if event.kind == "ok":
-            answered.add(event.key)
-        count += event.kind == "ask" and event.key in answered
-    return count
 
 
 def test_a_storm_of_kills_loses_nothing_repeats_nothing_and_ends_at_the_same_bits(tmp_path: Path) -> None:

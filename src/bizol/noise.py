@@ -41,7 +41,8 @@ class Noise:
             return ""
         return (
             f"Noise makes up {self.noise_variance / (self.noise_variance + self.smoothing_variance):.0%} "
-            f"of the variance of the estimates: δ = {delta:g} is below {self.delta_floor:.2g}, where both parts are equal."
+            f"of the variance of the estimates: δ = {delta:g} is below {self.delta_floor:.2g}, "
+            f"where both parts are equal."
         )
 
 

@@ -80,9 +80,10 @@ def estimate_hypergradient(
             f"ask for more directions or a smaller block."
         )
     count = directions // size  # independent samples
-    drawn = (sampler or OrthonormalBlocks()).draw(generator(as_seed(seed), *CERTIFICATE), count, size, point.size)
+    root = as_seed(seed)
+    drawn = (sampler or OrthonormalBlocks()).draw(generator(root, *CERTIFICATE), count, size, point.size)
     probes = delta * drawn.reshape(-1, point.size)
-    evaluator = Evaluator(problem)
+    evaluator = Evaluator(problem, seed=root)
     responses = evaluator.evaluate(np.concatenate([point[None], point + probes, point - probes]))
     anchor = problem.objective.anchor(point, responses[0, ...])
     differences = responses[1 : len(probes) + 1, ...] - responses[len(probes) + 1 :, ...]

@@ -165,7 +165,10 @@ class Journal:
     @property
     def spec(self) -> dict[str, Any]:
         """What the journal is of: method, seed, fingerprint of the problem, versions."""
-        return dict(json.loads(next(self._events([1])).info))
+        try:
+            return dict(json.loads(next(self._events([1])).info))
+        except (ValueError, TypeError) as error:
+            raise JournalError(f"{self.path} does not say what it is the journal of: {error}.") from error
 
     def append(self, *events: Event) -> None:
         """Write events, all or none; they are on the disk when this returns. An error is final, never tried again."""
@@ -281,7 +284,7 @@ class Journal:
             raise JournalError(f"{self.path} is not a journal of bizol, or it is damaged: {error}.") from error
         if not self._length:
             raise JournalError(f"{self.path} is damaged: its first row is missing.")
-        if (found := self.spec["format"]) != FORMAT:
+        if (found := self.spec.get("format")) != FORMAT:
             raise JournalError(f"{self.path} has format {found}; this version of bizol reads format {FORMAT}.")
 
     def _seen(self, seq: int, event: Event) -> None:
@@ -329,12 +332,19 @@ def _row(seq: int, event: Event) -> tuple[Any, ...]:
 
 
 def _event(row: tuple[Any, ...] | None, expected: int, path: Path) -> Event:
-    if row is None or row[0] != expected or row[-1] != _checksum(row[:-1]):
+    if row is None or row[0] != expected or not _intact(row):
         raise JournalError(
             f"{path} is damaged: row {expected} is not what was written. Take a copy made before the damage, or begin "
             f"a new journal; the rows before this one can be read with an SQLite tool."
         )
     return Event(row[1], row[2:6], *row[6:-1])
+
+
+def _intact(row: tuple[Any, ...]) -> bool:
+    try:
+        return bool(row[-1] == _checksum(row[:-1]))
+    except (TypeError, struct.error):  # a flipped bit may turn bytes into a text, or a number into nothing
+        return False
 
 
 def _checksum(values: tuple[Any, ...]) -> int:
