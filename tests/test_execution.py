@@ -495,6 +495,29 @@ def test_with_too_few_pairs_the_iteration_is_drawn_again_and_the_anchor_is_not_a
     assert set(METHOD.slots(again)) & set(METHOD.slots(state)) == {(0, 0)}
 
 
+def test_a_redraw_costs_its_new_queries_alone() -> None:
+    solution = bizol.minimize(
+        saturated(response=_Broken(plus=2)), method=METHOD, budget=15, seed=0, retries=Retries(wait=0.0)
+    )
+    assert (solution.iterations, solution.queries) == (1, 15)
+
+
+def test_a_run_cut_within_a_round_spends_the_budget_as_one_that_was_not(tmp_path: Path) -> None:
+    """Two queries fail; a budget of 8 does not cover both again. Cut after five, the other two come first."""
+    broken, asked = _Broken(plus=2), [0]
+
+    def respond(x: Array) -> Array:
+        asked[0] += 1
+        if asked[0] == 6:
+            raise KeyboardInterrupt
+        return np.asarray(broken(x))
+
+    options: Any = {"method": METHOD, "seed": 0, "retries": AT_ONCE, "budget": 8, "journal": tmp_path / "run.bizol"}
+    assert bizol.minimize(saturated(response=respond), **options).status is Status.INTERRUPTED
+    resumed = bizol.minimize(saturated(response=respond), **options)
+    assert (resumed.status, resumed.queries) == (Status.BUDGET_SPENT, 7)
+
+
 def test_a_failed_anchor_ends_the_run_with_everything_and_another_session_asks_it_again(tmp_path: Path) -> None:
     ill = True
     third = reference().history
