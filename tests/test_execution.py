@@ -22,7 +22,8 @@ import pytest
 
 import bizol
 from bizol import BiZOL, MemoryBiZOL, Retries, Status
-from bizol.evaluation import Evaluator, Execution, die_with_parent, isolation
+from bizol.evaluation import BreakerError, Evaluator, Execution, die_with_parent, isolation
+from bizol.evaluation.failures import Breaker
 from bizol.evaluation.journal import Journal
 from bizol.methods.two_point import answered_part, probes
 from tests.misbehaving import Logging, Misbehaving, Unreliable, saturate
@@ -572,6 +573,18 @@ def test_when_most_queries_fail_the_run_ends_instead_of_spending_the_budget() ->
     assert solution.status is Status.FAILING
     assert "RuntimeError: power cut" in solution.message
     assert len(asked) < 45
+
+
+def test_the_breaker_looks_at_the_last_two_batches() -> None:
+    breaker = Breaker(0.5)
+    for failed, attempts in ((0, 10), (6, 6)):
+        breaker.next_batch()
+        for number in range(attempts):
+            breaker.count(failed=number < failed)
+        breaker.check("bad luck")
+    breaker.next_batch()
+    with pytest.raises(BreakerError, match="6 of the last 6 queries failed, the last one so: bad luck"):
+        breaker.check("bad luck")
 
 
 def test_a_follower_that_never_answers_is_not_asked_for_long() -> None:

@@ -9,6 +9,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -129,6 +130,40 @@ def test_queries_that_were_sent_when_the_process_died_are_asked_again_or_listed(
     assert same(run(path, response=lambda x: saturate(x)), run(None))
     Journal(copy).tell({"0.2+.0": saturate(stopped.pending[0].x)})
     assert same(run(copy, response=lambda x: saturate(x), on_unknown="stop"), run(None))
+
+
+@pytest.mark.parametrize("moment", ["before", "after", "within"])
+@pytest.mark.parametrize("workers", [None, 3])
+def test_an_interrupt_in_the_middle_of_writing_neither_loses_nor_doubles_anything(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str, workers: int | None
+) -> None:
+    append, seen = Journal.append, Journal._seen
+    whole = run(None)
+    for at in (4, 9, 17):
+        path, calls = tmp_path / f"{at}.bizol", [0]
+
+        def interrupted(self: Journal, *events: Event, at: int = at, calls: list[int] = calls) -> None:
+            calls[0] += 1
+            if calls[0] == at and moment == "before":
+                raise KeyboardInterrupt
+            append(self, *events)
+            if calls[0] == at and moment == "after":
+                raise KeyboardInterrupt
+
+        def halfway(self: Journal, *arguments: Any, at: int = at, calls: list[int] = calls) -> None:
+            if calls[0] == at and moment == "within":
+                calls[0] += 1
+                raise KeyboardInterrupt
+            seen(self, *arguments)
+
+        monkeypatch.setattr(Journal, "append", interrupted)
+        monkeypatch.setattr(Journal, "_seen", halfway)
+        assert run(path, workers=workers).status is Status.INTERRUPTED
+        monkeypatch.undo()
+        assert same(run(path), whole)
+        outcomes = Counter((event.key, event.attempt) for event in Journal(path).events() if event.kind == "ok")
+        assert set(outcomes.values()) == {1}
+        assert outcomes.total() == whole.queries
 
 
 # --- another run, another file

@@ -74,7 +74,7 @@ def iterate(
     """
     _check_method(method)
     start = method.start(problem, x0, seed=seed)
-    return _advance(method, start, Evaluator(problem, first=problem.objective.anchor))
+    return _advance(method, start, Evaluator(problem, first=problem.objective.anchor, seed=start.seed))
 
 
 def minimize(
@@ -209,6 +209,8 @@ def minimize(
                 recorder.closed(owned(response[0, ...]), value, queries=evaluator.queries)
         except (KeyboardInterrupt, Exception) as error:
             failure = error
+            if book is not None and isinstance(error, KeyboardInterrupt):
+                book.refresh()
         status = _status(stopped=stopped, failure=failure)
         noise = meter.noise()
         remarks = (

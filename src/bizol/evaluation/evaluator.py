@@ -149,8 +149,9 @@ class Evaluator:
     def _answer(self, point: Point) -> Response:
         query = self._queries
         self._queries += 1
+        seed = self._seeds(query, 1)[0] if self._question.seeded else None
         try:
-            response = owned(as_response(self._question(point.copy(), self._seeds(query, 1)[0])))
+            response = owned(as_response(self._question(point.copy(), seed)))
         except Exception as error:
             raise _failure(f"query {query}", error) from error
         if len(response.shape) != 1:
@@ -298,10 +299,14 @@ class Evaluator:
                     flying[self._engine.submit(group)] = group
                 back = landed(flying)
         except KeyboardInterrupt as interrupt:
-            if self._journal is not None and flying and not isinstance(interrupt, TerminatedError):
-                with suppress(KeyboardInterrupt):  # they are paid for; a second interrupt drops them
-                    wait(flying)
-            self._settle(back + landed(flying, now=True), [])
+            if self._journal is not None:
+                if flying and not isinstance(interrupt, TerminatedError):
+                    with suppress(KeyboardInterrupt):  # they are paid for; a second interrupt drops them
+                        wait(flying)
+                self._journal.refresh()  # the interrupt may have come while it was written
+                self._records |= self._journal.records(self._iteration)
+                back += landed(flying, now=True)
+                self._settle([each for each in back if self._records[each[0].key].attempts == each[0].attempt], [])
             raise
         self._settle(back, [])
 

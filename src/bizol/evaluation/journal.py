@@ -191,6 +191,12 @@ class Journal:
         for offset, event in enumerate(events):
             self._seen(first + offset, event)
 
+    def refresh(self) -> None:
+        """Look at the file again, as others, or an interrupt in the middle of writing, may have left it."""
+        if self._file.in_transaction:
+            self._file.rollback()
+        self._scan()
+
     def events(self) -> Iterator[Event]:
         """Yield all events, the oldest first."""
         return self._events(range(1, self._length + 1))
@@ -222,7 +228,7 @@ class Journal:
         with Journal.own(self.path) as owner:
             new = owner._checked(answers)
             owner.append(*new)
-        self._scan()
+        self.refresh()
         return len(new)
 
     def _checked(self, answers: dict[str, Any]) -> list[Event]:
