@@ -419,6 +419,21 @@ def test_a_query_that_fails_once_is_asked_again_and_paid_again() -> None:
     assert solution.history.queries[-1] > plain.history.queries[len(solution.history) - 1]
 
 
+@pytest.mark.parametrize(("error", "same_seed"), [(RuntimeError, False), (ConnectionError, True)])
+def test_a_follower_that_failed_gets_another_seed_an_engine_that_failed_the_same(error: Any, same_seed: bool) -> None:
+    seeds: list[int] = []
+
+    def respond(x: Array, seed: int) -> Array:
+        seeds.append(seed)
+        if len(seeds) == 1:
+            raise error("bad luck")
+        return saturate(x)
+
+    evaluator = Evaluator(saturated(response=respond), execution=Execution(retries=AT_ONCE))
+    evaluator.gather(0, [(0, 0)], POINTS[:1])
+    assert (seeds[0] == seeds[1]) is same_seed
+
+
 def test_the_number_of_attempts_depends_on_the_class_of_the_failure() -> None:
     retries = Retries()
     assert [retries.again(["died"] * k) for k in (1, 3, 4)] == [True, True, False]

@@ -281,6 +281,17 @@ def test_another_database_is_not_taken_for_a_journal(tmp_path: Path) -> None:
         run(tmp_path / "no" / "such" / "folder.bizol")
 
 
+def test_a_journal_with_more_in_it_than_ours_is_refused(tmp_path: Path) -> None:
+    """A trigger could run when we write; a stranger's journal may have one."""
+    path = tmp_path / "run.bizol"
+    run(path, 14)
+    with sqlite3.connect(path) as file:
+        file.execute("CREATE TRIGGER t AFTER INSERT ON events BEGIN DELETE FROM events; END")
+    file.close()
+    with pytest.raises(JournalError, match="is not a journal of bizol, or it is damaged"):
+        run(path)
+
+
 def test_a_format_of_the_future_is_refused(tmp_path: Path) -> None:
     with pytest.raises(JournalError, match="has format 2; this version of bizol reads format 1"):
         Journal.own(tmp_path / "run.bizol", spec={"format": 2})
