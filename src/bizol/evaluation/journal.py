@@ -156,9 +156,12 @@ class Journal:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
 
+    def __del__(self) -> None:
+        self.close()
+
     def close(self) -> None:
         """Let go of the file, and of the right to write it."""
-        for connection in (getattr(self, "_file", None), self._lock):
+        for connection in (getattr(self, "_file", None), getattr(self, "_lock", None)):
             if connection is not None:
                 connection.close()
 
