@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -11,6 +13,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -317,6 +320,39 @@ def test_a_child_that_rested_for_long_is_not_asked(monkeypatch: pytest.MonkeyPat
     gone(int(third.response[0]))
 
 
+def test_what_a_child_does_from_its_first_to_its_last_message(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a thread here, as what happens in another process is not seen: the follower, a query, bad ones, the end."""
+    monkeypatch.setattr(isolation, "die_with_parent", lambda parent: None)
+
+    def conversation(*messages: bytes) -> list[bytes]:
+        ours, theirs = socket.socketpair()
+        thread = threading.Thread(target=isolation._serve, args=(theirs.detach(), os.getppid()))
+        thread.start()
+        with Connection(ours.detach()) as line:
+            replies = []
+            for message in messages:
+                line.send_bytes(message)
+                replies.append(line.recv_bytes())
+        thread.join()
+        return replies
+
+    x = POINTS[0].tobytes()
+    ready, answer, junk = conversation(isolation.pack(_sometimes), b"null\n" + x, b"7\n" + x)
+    assert json.loads(ready.partition(b"\n")[0]) == {"kind": "ok", "info": "", "shape": [0]}
+    header, _, body = answer.partition(b"\n")
+    assert json.loads(header) == {"kind": "ok", "info": "", "shape": [3]}
+    assert np.array_equal(np.frombuffer(body), saturate(POINTS[0]))
+    assert b"odd luck" in junk
+    (refused,) = conversation(b"not a pickle")
+    assert b"cannot be unpacked here" in refused
+
+
+def _sometimes(x: Array, seed: int | None) -> Array:
+    if seed is not None:
+        raise RuntimeError("odd luck")
+    return saturate(x)
+
+
 # --- the end of a coordinator
 
 COORDINATOR = """
@@ -324,35 +360,41 @@ import sys
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
-import bizol
-from bizol.evaluation import die_with_parent
+import bizol, loky
+from distributed import Client, LocalCluster
 from tests.misbehaving import Logging
 from tests.problems import saturated
 
 if __name__ == "__main__":
     folder, engine, seconds = Path(sys.argv[1]), sys.argv[2], float(sys.argv[3])
-    options = {"isolate": True, "workers": 2} if engine == "threads" else {"executor": ProcessPoolExecutor(
-        2, mp_context=get_context("spawn"), initializer=die_with_parent), "isolate": engine == "isolated"}
+    cluster = lambda: LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0")
+    pools = {"threads": lambda: None, "loky": lambda: loky.get_reusable_executor(2),
+        "dask": lambda: Client(cluster()).get_executor(pure=False)}
+    pool = pools.get(engine, lambda: ProcessPoolExecutor(2, mp_context=get_context("spawn")))()
+    options = {"executor": pool, "workers": 2, "isolate": engine != "processes"}
     print(bizol.minimize(saturated(response=Logging(folder / "log", seconds=seconds)), budget=1000, seed=0,
         method=bizol.BiZOL(0.1, 0.1, 3), journal=folder / "run.bizol", **options).status.name, flush=True)
 """
 
 
 def coordinator(folder: Path, engine: str, seconds: float) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", COORDINATOR, str(folder), engine, str(seconds)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    script = folder / "coordinator.py"
+    script.write_text(COORDINATOR)
+    command = [sys.executable, str(script), str(folder), engine, str(seconds)]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment, text=True)
 
 
-@pytest.mark.parametrize("engine", ["threads", "processes", "isolated"])
+@pytest.mark.parametrize("engine", ["threads", "processes", "isolated", "loky", "dask"])
 def test_nobody_is_left_one_second_after_the_coordinator_was_killed(tmp_path: Path, engine: str) -> None:
     with coordinator(tmp_path, engine, 0.3) as process:
         until(lambda: len(_lines(tmp_path / "log")) >= 5)
         process.kill()
     time.sleep(1.0)
     workers = {int(pid) for line in _lines(tmp_path / "log") for pid in line.split()[:2]} - {os.getpid(), 1}
-    alive = [pid for pid in workers if alive(pid)]
+    left = [pid for pid in workers if alive(pid)]
     asked = len(_lines(tmp_path / "log"))
-    assert alive == []
+    assert left == []
     time.sleep(0.5)
     assert len(_lines(tmp_path / "log")) == asked
 
@@ -588,6 +630,53 @@ def test_when_most_queries_fail_the_run_ends_instead_of_spending_the_budget() ->
     assert solution.status is Status.FAILING
     assert "RuntimeError: power cut" in solution.message
     assert len(asked) < 45
+
+
+def test_a_vectorized_follower_that_fails_fails_for_the_batch_and_is_asked_again() -> None:
+    asked: list[int] = []
+
+    def respond(x: Array) -> Any:
+        asked.append(len(x))
+        if len(asked) == 2:
+            raise RuntimeError("bad luck")
+        if len(asked) == 4:
+            return saturate(x)[:1] if len(x) > 1 else saturate(x)[0]
+        return saturate(x)
+
+    options: Any = {"method": METHOD, "budget": 60, "seed": 0, "retries": Retries(wait=0, breaker=1.0)}
+    solution = bizol.minimize(saturated(response=respond, vectorized=True), **options)
+    assert asked[:5] == [1, 6, 6, 7, 7]
+    assert np.array_equal(solution.history.value, reference().history.value[: len(solution.history)])
+
+    def flat(x: Array) -> Any:
+        return saturate(x)[0]
+
+    failing = bizol.minimize(saturated(response=flat, vectorized=True), **(options | {"retries": AT_ONCE}))
+    assert "must return shape (1, m), got (3,)" in failing.message
+
+
+def test_an_objective_that_fails_ends_the_run_as_ever_and_the_end_may_stay_unobserved() -> None:
+    calls = [0]
+
+    def gradient(x: Array, y: Array) -> Array:
+        calls[0] += 1
+        return y - 0.5 if calls[0] < 4 else np.full(3, np.nan)
+
+    objective = bizol.Objective(lambda x, y: float(x @ x), lambda x, y: 2 * x, gradient)
+    with pytest.raises(bizol.EvaluationError, match="hypergradient of iteration 2 is not finite") as caught:
+        bizol.minimize(saturated(objective=objective), method=METHOD, budget=60, seed=0, workers=2)
+    assert caught.value.points is not None
+    assert len(caught.value.points) == 7
+    end = bizol.minimize(saturated(), method=METHOD, budget=10, seed=0).last.x.tobytes()
+
+    def respond(x: Array) -> Array:
+        if x.tobytes() == end:
+            raise RuntimeError("closed")
+        return saturate(x)
+
+    solution = bizol.minimize(saturated(response=respond), method=METHOD, budget=10, seed=0, retries=AT_ONCE)
+    assert (solution.status, solution.iterations) == (Status.UNANSWERED, 1)
+    assert "did not answer at the final decision. RuntimeError: closed" in solution.message
 
 
 def test_the_breaker_looks_at_the_last_two_batches() -> None:

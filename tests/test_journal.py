@@ -214,7 +214,7 @@ def test_two_coordinators_cannot_write_one_journal(tmp_path: Path) -> None:
     run(path, 14)
     with Journal.own(path), pytest.raises(JournalError, match="is being written by another process, and only one may"):
         run(path)
-    script = f"import bizol; bizol.Journal.own({str(path)!r}); print('mine', flush=True); import time; time.sleep(60)"
+    script = f"import bizol, time; own = bizol.Journal.own({str(path)!r}); print('mine', flush=True); time.sleep(60)"
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) as other:
         assert other.stdout is not None
         assert other.stdout.readline() == b"mine\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Literal, final
@@ -73,7 +74,7 @@ class Engine:
         if execution.executor is None and execution.workers is not None and self._pool is None:
             self._pool = ThreadPoolExecutor(execution.workers)
         engine = execution.executor or self._pool
-        arguments = (self._packed or self._question, group, execution.timeout)
+        arguments = (self._packed or self._question, group, execution.timeout, os.getpid())
         done: Future[list[Outcome]] = Future()
         if engine is None:
             done.set_result(carry_out(*arguments))

@@ -19,8 +19,10 @@ import sys
 import threading
 import weakref
 from contextlib import suppress
+from functools import cache
+from multiprocessing import parent_process
 from multiprocessing.connection import Connection, wait
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any, final
 
 import numpy as np
@@ -84,6 +86,20 @@ def die_with_parent(parent: int | None = None) -> None:
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
         if parent is not None and os.getppid() != parent:
             os._exit(1)  # it died before it could be watched
+
+
+@cache
+def follow_parent() -> None:
+    """End this process, a worker of somebody's pool, when its parent is gone: it would wait for work for ever."""
+    parent, starter = os.getppid(), parent_process()
+    watched = getattr(starter, "_sentinel", None)  # tells of a parent that was gone before this was called
+
+    def watch() -> None:
+        while os.getppid() == parent and not (watched is not None and wait([watched], 0)):
+            sleep(0.3)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 @final

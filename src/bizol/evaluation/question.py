@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, final
@@ -10,7 +11,7 @@ from typing import Any, final
 import numpy as np
 
 from bizol.arrays import Point, Points, as_response, owned
-from bizol.evaluation.isolation import guarded
+from bizol.evaluation.isolation import follow_parent, guarded
 from bizol.evaluation.outcomes import Outcome, Query, attempt, class_of, in_words
 from bizol.problem import EvaluationError
 
@@ -42,8 +43,13 @@ class Question:
         return str(getattr(self.response, "remarks", str)())
 
 
-def carry_out(follower: bytes | Question, group: list[Query], timeout: float | None) -> list[Outcome]:
-    """Ask about a group of decisions, wherever this runs: packed, in a process of its own; or here, all at once."""
+def carry_out(follower: bytes | Question, group: list[Query], timeout: float | None, home: int) -> list[Outcome]:
+    """Ask about a group of decisions, wherever this runs: packed, in a process of its own; or here, all at once.
+
+    Away from the process of the run, `home`, it sees to it that the worker does not outlive the one who started it.
+    """
+    if os.getpid() != home:
+        follow_parent()
     if isinstance(follower, bytes):
         return [guarded(follower, query.x, query.seed, timeout) for query in group]
     if len(group) == 1:
