@@ -16,6 +16,7 @@ import bizol
 from benchmarks.queries import calibrated, dominated, reference
 from bizol import EvaluationError, Foresight, Objective, Problem
 from bizol.methods.descent import descend
+from bizol.problem import UnansweredError
 from bizol.sensitivity import Secant, remember
 from bizol.solution import Recorder
 from bizol.testing import check_method
@@ -294,6 +295,63 @@ class TestTrouble:
         too_early = replace(hopeless, milestone=(state.iteration - 3, 1.0))
         after = [method.tell(each, problem.response(method.ask(each))) for each in (watched, hopeless, too_early)]
         assert [each.descents for each in after] == [0, 1, 0]
+
+    def test_a_trial_without_an_answer_counts_as_a_bad_one(self) -> None:
+        problem, method = saturated(3), Foresight(workers=4)
+        states = bizol.iterate(problem, method, 0.9 * np.ones(3), seed=0)
+        state = replace(next(state for state in states if state.turn == "try"), damping=1.0)
+        responses = problem.response(method.ask(state))
+        none = method.tell(state, responses, answered=np.zeros(4, dtype=bool))
+        assert np.array_equal(none.x, state.x)
+        assert none.damping > 1.0
+        assert len(none.observed) == len(state.observed)
+        first = method.tell(state, responses, answered=np.array([False, True, True, True]))
+        assert first.damping == none.damping
+        assert len(first.observed) == len(state.observed) + 3
+        whole = method.tell(state, responses)
+        assert np.array_equal(method.tell(state, responses, answered=np.ones(4, dtype=bool)).x, whole.x)
+
+    def test_a_descent_without_a_first_answer_begins_elsewhere_and_a_run_without_one_ends(self) -> None:
+        problem, method = saturated(3), Foresight()
+        nothing = np.zeros(1, dtype=bool)
+        start = method.start(problem, seed=0)
+        with pytest.raises(UnansweredError, match="first decision"):
+            method.tell(start, np.zeros((1, 3)), answered=nothing)
+        *_, state = islice(bizol.iterate(problem, method, seed=0), 6)
+        looking = replace(state, anchor=None, turn="look", x=np.full(3, 0.5))
+        elsewhere = method.tell(looking, np.zeros((1, 3)), answered=nothing)
+        assert elsewhere.turn == "look"
+        assert elsewhere.move is None
+        assert elsewhere.iteration == state.iteration + 1
+        assert not np.array_equal(elsewhere.x, looking.x)
+        assert elsewhere.best is state.best
+
+    def test_an_echo_without_an_answer_is_asked_for_again(self) -> None:
+        problem, method = saturated(3), Foresight()
+        *_, state = islice(bizol.iterate(problem, method, seed=0), 6)
+        echo = replace(state, turn="echo", radius=1e-6, noise=None)
+        after = method.tell(echo, np.zeros((1, 3)), answered=np.zeros(1, dtype=bool))
+        assert (after.noise, after.turn) == (None, "echo")
+        assert method.tell(echo, problem.response(method.ask(echo))).noise == 0.0
+
+    def test_every_fifth_query_may_fail(self) -> None:
+        """Seeded: of 120 queries some thirty fail for good, and the minimum is found all the same."""
+        problem, rng = saturated(4), np.random.default_rng(0)
+
+        def failing(x: Array) -> Array:
+            if len(asked) > 1 and rng.random() < 0.2:
+                raise RuntimeError("out of order")
+            asked.append(x)
+            return np.asarray(problem.response(x))
+
+        asked: list[Array] = []
+        unreliable = replace(problem, response=failing, vectorized=False)
+        solution = bizol.minimize(
+            unreliable, budget=120, seed=0, retries=bizol.Retries(follower=0, wait=0.0, breaker=1.0)
+        )
+        assert solution.unanswered > 10
+        assert solution.queries == 120
+        assert solution.value == pytest.approx(bizol.minimize(problem, budget=120, seed=0).value, abs=1e-4)
 
     def test_a_set_of_one_point_is_no_trouble(self) -> None:
         point = saturated(feasible_set=bizol.Box(np.ones(3), np.ones(3)))

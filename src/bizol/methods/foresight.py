@@ -7,7 +7,7 @@ from math import inf, isfinite, sqrt
 from typing import Literal, TypeAlias, final
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from bizol.arrays import Point, Points, Response, Responses, as_size, infinite_rows, norm, owned
 from bizol.feasible_sets import FeasibleSet
@@ -16,7 +16,7 @@ from bizol.methods.descent import descend
 from bizol.methods.forecasts import Forecast, Straight, curved, judged
 from bizol.methods.protocol import Move
 from bizol.methods.two_point import first_decision, matched
-from bizol.problem import Anchor, EvaluationError, Problem
+from bizol.problem import Anchor, EvaluationError, Problem, UnansweredError
 from bizol.randomness import as_seed, generator
 from bizol.sensitivity import Hypergradient, RememberedSensitivity, Secant, remember
 
@@ -119,18 +119,31 @@ class Foresight:
         """Query the follower at trials or around the current decision; asking twice changes nothing."""
         return self._planned(state).queries.copy()
 
-    def tell(self, state: ForesightState, responses: Responses) -> ForesightState:
-        """Learn from the answers, and go to the best of them."""
+    def tell(
+        self, state: ForesightState, responses: Responses, *, answered: NDArray[np.bool_] | None = None
+    ) -> ForesightState:
+        """Learn from the answers, and go to the best of them.
+
+        Where `answered` says that some responses are missing, a decision that was tried without an answer counts as a
+        bad one, a descent that would have begun at one begins elsewhere, and explorations are done without.
+        """
         plan = self._planned(state)
         rows = matched(responses, len(plan.queries))
+        there = [answered is None or bool(answered[index]) for index in range(len(plan.queries))]
         found = [
-            _observed(state.problem, owned(point), owned(rows[index, ...])) for index, point in enumerate(plan.queries)
+            _observed(state.problem, owned(point), owned(rows[index, ...]))
+            for index, point in enumerate(plan.queries)
+            if there[index]
         ]
-        here, others = (found[0], found[1:]) if state.anchor is None else (state.anchor, found)
-        noise = state.noise
-        if state.turn == "echo":
-            noise = norm(others[0].response - here.response)
-            others = others[1:]
+        here, others, noise = state.anchor, found, state.noise
+        if here is None:
+            if not there[0]:
+                return self._begun_elsewhere(state)
+            here, *others = found
+        elif state.turn == "echo" and there[0]:
+            echo, *others = others
+            noise = norm(echo.response - here.response)
+        tried = others[: sum(there[: plan.trials])] if there[0] else []
         secants = [
             Secant(start=here.at, end=other.at, difference=other.response - here.response)
             for other in others
@@ -139,7 +152,7 @@ class Foresight:
         n, m = here.at.size, here.response.shape[0]
         landed = min([here, *others], key=lambda each: each.value)  # all of them are in X
         following = replace(
-            self._judged(state, plan, here, others, noise),
+            self._judged(state, plan, here, tried, noise),
             iteration=state.iteration + 1,
             x=landed.at,
             anchor=landed,
@@ -152,9 +165,9 @@ class Foresight:
         return replace(self._continued(following), move=self._moved(state, plan, here, landed))
 
     def _judged(
-        self, state: ForesightState, plan: _Plan, here: Anchor, others: list[Anchor], noise: float | None
+        self, state: ForesightState, plan: _Plan, here: Anchor, tried: list[Anchor], noise: float | None
     ) -> ForesightState:
-        """Return the state with radius, damping, count of failures and the next turn, given how the trial went."""
+        """Return the state with radius, damping, count of failures and the next turn, given how the trials went."""
         diameter, n = state.problem.feasible_set.diameter, state.x.size
         smallest = max(SMALLEST * diameter, _floor(noise, plan.sensitivity))
         radius, damping, stalled, height = state.radius, state.damping, state.stalled, state.height
@@ -162,9 +175,8 @@ class Foresight:
         if state.anchor is None:
             height = here.value
         if plan.trials:
-            trial = others[0]
-            length = float(np.linalg.norm(trial.at - here.at))
-            ratio = (here.value - trial.value) / plan.gain
+            length = float(np.linalg.norm(plan.queries[0] - here.at))
+            ratio = (here.value - tried[0].value) / plan.gain if tried else -inf
             if ratio > 0.75:
                 damping = damping / 5 if damping * length**2 > 1e-6 * plan.gain else 0.0
                 radius = max(radius, 1.5 * length)
@@ -173,7 +185,7 @@ class Foresight:
                 radius = max(0.5 * length, radius / 4)
             else:
                 radius = length
-            best = min(other.value for other in others[: plan.trials])
+            best = min((trial.value for trial in tried), default=here.value)
             stalled = stalled + 1 if here.value - best <= 1e-3 * max(height - best, 0.0) else 0
             turn = "try" if ratio > 0.5 and plan.sensitivity.rank == n else "explore"
         elif state.turn == "try":  # the forecast sees no way down
@@ -272,6 +284,12 @@ class Foresight:
             points.append(_near(feasible_set, state.x, length * direction))
             known = np.vstack([known, direction])[-(n - 1) :] if n > 1 else known
         return np.array(points)
+
+    def _begun_elsewhere(self, state: ForesightState) -> ForesightState:
+        """Begin at another decision than the one there was no answer to, if anything was ever answered."""
+        if state.best is None:
+            raise UnansweredError("The follower did not answer at the first decision.")
+        return self._restarted(replace(state, iteration=state.iteration + 1, move=None))
 
     def _restarted(self, state: ForesightState) -> ForesightState:
         """Begin a new descent, remembering all: far from what was asked, or at the best of it with a wide view."""
