@@ -93,6 +93,16 @@ def test_more_budget_goes_on_where_a_finished_run_ended(tmp_path: Path, method: 
     assert longer.iterations >= whole.iterations - 1  # VZO's observation of its first end was paid for
 
 
+def test_the_default_method_is_resumed_by_any_number_of_workers(tmp_path: Path) -> None:
+    path = tmp_path / "run.bizol"
+    first = run(path, method=None, workers=3)
+    assert first.method == bizol.Foresight(workers=3)
+    assert same(run(path, method=None, workers=2), first)
+    assert same(run(path, method=None), first)
+    with pytest.raises(JournalError, match="Foresight"):
+        run(path, method=bizol.Foresight(workers=2))
+
+
 def test_the_seed_is_in_the_journal(tmp_path: Path) -> None:
     first = run(tmp_path / "run.bizol", seed=None)
     assert same(run(tmp_path / "run.bizol", seed=None), first)

@@ -394,3 +394,4 @@ def test_of_equal_values_the_first_is_the_best() -> None:
 
 def test_the_default_method_is_the_one_that_needs_the_fewest_queries() -> None:
     assert bizol.minimize(saturated(), budget=5, seed=0).method == bizol.Foresight()
+    assert bizol.minimize(saturated(), budget=9, seed=0, workers=3).method == bizol.Foresight(workers=3)

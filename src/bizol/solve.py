@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 import signal
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
@@ -106,12 +107,13 @@ def minimize(
         problem: what to minimize.
         x0: where to start; the center of the feasible set by default.
         budget: the number of response queries that may be spent; never exceeded.
-        method: how to go about it; by default `Foresight`, the one that needs the fewest queries.
+        method: how to go about it; by default `Foresight`, the one that needs the fewest queries, which asks as many
+            questions at a time as there are workers.
         seed: makes the run repeatable; without it, fresh randomness is used and reported in `solution.seed`.
         stop: called with every state; the run ends when it returns True.
         progress: show a bar, when the output is a terminal.
-        executor: who carries out queries: anything with `submit`, of `concurrent.futures`, loky, Dask, MPI, ... Results
-            do not depend on it.
+        executor: who carries out queries: anything with `submit`, of `concurrent.futures`, loky, Dask, MPI, ... What a
+            method finds does not depend on it.
         workers: how many queries are under way at a time; without an executor, that many threads.
         isolate: let each query run in a process of its own, so that a crash costs that query alone.
         timeout: seconds after which an isolated query is stopped.
@@ -149,8 +151,6 @@ def minimize(
 
     """
     _check_arguments(problem, budget, stop)
-    method = default_method() if method is None else method
-    _check_method(method)
     execution = _execution(
         executor=executor,
         workers=workers,
@@ -160,10 +160,11 @@ def minimize(
         on_unknown=on_unknown,
         repeats=repeats,
     )
+    written = _written(journal)
+    method = default_method(_width(written) or execution.width) if method is None else method
+    _check_method(method)
     named = execution != Execution() or retries is not None or journal is not None or _answers_oddly(problem)
-    if seed is None and journal is not None and Path(journal).is_file() and Path(journal).stat().st_size:
-        seed = Journal(journal).spec["seed"]
-    start = state = method.start(problem, x0, seed=seed)
+    start = state = method.start(problem, x0, seed=written.get("seed") if seed is None else seed)
     if budget < (needed := len(method.ask(start)) * repeats):
         raise ValueError(
             f"minimize(budget=...) must cover one iteration of {method!r}, {needed} queries, got {budget}."
@@ -297,6 +298,18 @@ def _slots(method: Method[S], state: S, count: int) -> Slots:
     """Return slot and sign of every query of a batch: the method's own, or its row."""
     own = getattr(method, "slots", None)
     return [(row, 0) for row in range(count)] if own is None else own(state)
+
+
+def _written(journal: str | Path | None) -> dict[str, Any]:
+    """Return what a journal that is there already is of."""
+    there = journal is not None and Path(journal).is_file() and Path(journal).stat().st_size
+    return Journal(journal).spec if journal is not None and there else {}
+
+
+def _width(written: dict[str, Any]) -> int | None:
+    """Return how many questions at a time the default method asked in a run that is to be resumed."""
+    found = re.fullmatch(r"Foresight\(workers=(\d+)\)", str(written.get("method")))
+    return int(found[1]) if found else None
 
 
 @contextmanager

@@ -44,6 +44,11 @@ class Execution:
             raise ValueError(f"minimize(on_unknown=...) must be 'ask' or 'stop', got {self.on_unknown!r}.")
         as_size(self.repeats, "minimize(repeats=...)")
 
+    @property
+    def width(self) -> int:
+        """How many queries may be under way."""
+        return self.workers or int(getattr(self.executor, "_max_workers", 1))
+
 
 @final
 class Engine:
@@ -64,7 +69,7 @@ class Engine:
     @property
     def workers(self) -> int:
         """How many queries may be under way."""
-        return self._execution.workers or int(getattr(self._execution.executor, "_max_workers", 1))
+        return self._execution.width
 
     def submit(self, group: list[Query]) -> Future[list[Outcome]]:
         """Send queries off together; without an engine they are back already."""
