@@ -9,7 +9,7 @@ from typing import final
 
 import numpy as np
 
-from bizol.arrays import Point, Points, Response, Responses, like, stack, to_numpy, weighted
+from bizol.arrays import Point, Points, Response, Responses, like, namespace, stack, to_numpy, weighted
 from bizol.problem import Anchor
 
 
@@ -73,14 +73,16 @@ class Secant:
 class RememberedSensitivity:
     """A response Jacobian M put together from secants of the past, kept as its factors.
 
-        M = Σ_j t_j q_jᵀ   with orthonormal q_j,   so that   M s = Δy   for every secant (s, Δy) that was taken.
+        M = Σ_j Δy_j p_jᵀ   with ⟨p_j, s_i⟩ = δ_ij,   so that   M s = Δy   for every secant (s, Δy) that was taken.
 
-    It knows as many directions as independent secants were taken, and is zero across the others.
+    It knows as many directions as independent secants were taken, and is zero across the others. The differences stay
+    as they came: to put them in another basis would cost more than all that is done with them.
     """
 
     at: Point
-    directions: Points  # Q (k, n), orthonormal rows
-    slopes: Responses | None  # T (k, m), rows t_j; None while nothing is known
+    directions: Points  # Q (k, n), orthonormal rows that span the steps s_j
+    duals: Points  # P (k, n), rows p_j, in the same span
+    differences: Responses | None  # (k, m), rows Δy_j; None while nothing is known
     distances: Point  # (k,) how far from `at` the secant of each direction reached
 
     @property
@@ -90,13 +92,21 @@ class RememberedSensitivity:
 
     def push(self, step: Point) -> Response:
         """Return M step, the change the response is expected to make."""
-        return weighted(self.directions @ step, self.slopes)
+        return weighted(self.duals @ step, self.differences)
 
     def pull_back(self, covector: Response) -> Point:
         """Return Mᵀd."""
-        if self.slopes is None:
+        if self.differences is None:
             return np.zeros(self.at.size)
-        return np.asarray(to_numpy(self.slopes @ covector) @ self.directions)
+        return np.asarray(to_numpy(self.differences @ covector) @ self.duals)
+
+    @property
+    def slope(self) -> float:
+        """How much the response changes along a direction, in the mean over those that are known; 0 without any."""
+        if self.differences is None:
+            return 0.0
+        squares = to_numpy(_squared(self.differences)) * np.einsum("kn,kn->k", self.duals, self.duals)
+        return sqrt(float(squares.mean()))
 
 
 @final
@@ -142,9 +152,8 @@ def remember(
         independence: the smallest sine of the angle between a secant and the span of those before it.
 
     """
-    if not secants:
-        return RememberedSensitivity(at=at, directions=np.zeros((0, at.size)), slopes=None, distances=np.zeros(0))
-    starts, ends = np.array([each.start for each in secants]), np.array([each.end for each in secants])
+    starts = np.array([each.start for each in secants]).reshape(-1, at.size)
+    ends = np.array([each.end for each in secants]).reshape(-1, at.size)
     reach = np.maximum(np.linalg.norm(starts - at, axis=1), np.linalg.norm(ends - at, axis=1))
     misfit = np.log(np.maximum(reach, 1e-300) / scale)
     misfit = np.where(misfit > 0, misfit, -0.6 * misfit)
@@ -157,8 +166,10 @@ def remember(
         known = directions[:count]
         along = known @ step
         across = step - along @ known
-        across -= (known @ across) @ known  # once more, for rounding
         size = sqrt(across @ across)
+        if 2 * size**2 < step @ step:  # much was taken away: once more, for rounding
+            across -= (known @ across) @ known
+            size = sqrt(across @ across)
         if size <= needed[index]:
             continue
         directions[count], lower[count, :count], lower[count, count] = across / size, along, size
@@ -166,12 +177,15 @@ def remember(
         if len(taken) == most:
             break
     count = len(taken)
-    if count == 0:
-        return RememberedSensitivity(at=at, directions=directions[:0], slopes=None, distances=np.zeros(0))
-    changes = stack([secants[index].difference for index in taken])  # = lower @ slopes
+    directions = directions[:count]
     return RememberedSensitivity(
         at=at,
-        directions=directions[:count],
-        slopes=like(np.asarray(np.linalg.inv(lower[:count, :count]), dtype=np.float64), changes) @ changes,
+        directions=directions,
+        duals=np.linalg.inv(lower[:count, :count]).T @ directions,
+        differences=stack([secants[index].difference for index in taken]) if taken else None,
         distances=reach[taken],
     )
+
+
+def _squared(rows: Responses) -> Response:
+    return namespace(rows).sum(rows * rows, axis=1)

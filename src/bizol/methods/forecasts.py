@@ -8,7 +8,7 @@ from typing import Protocol, final
 
 import numpy as np
 
-from bizol.arrays import Point, Points, Response, Responses, like, norm, stack, to_numpy, weighted
+from bizol.arrays import Point, Points, Response, Responses, norm, stack, to_numpy, weighted
 from bizol.problem import Anchor
 from bizol.sensitivity import RememberedSensitivity
 
@@ -48,7 +48,7 @@ class Straight:
 
     def change(self, step: Point) -> Response:
         """Return M step; zero while nothing is known."""
-        return 0.0 if self.sensitivity.slopes is None else self.sensitivity.push(step)
+        return 0.0 if self.sensitivity.differences is None else self.sensitivity.push(step)
 
     def pull_back(self, step: Point, covector: Response) -> Point:
         """Return Mᵀd."""
@@ -58,14 +58,15 @@ class Straight:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Curved:
-    """The change is Σ_j (a_j + (ρ/2) a_j²) c_j with a_j = ⟨step, s_j⟩/h²: no more curved than the answers demand.
+    """The change is Σ_ij (a_i + (ρ/2) a_i²) G_ij Δy_j with a_i = ⟨step, s_i⟩/h²: no more curved than answers demand.
 
-    It is the smallest of all quadratic changes that explain what was answered at x + s_j, in the sense of the kernel
-    k(s, t) = a + (ρ/2) a², a = ⟨s, t⟩/h².
+    It is the smallest of all quadratic changes that explain the differences Δy_j that were seen at x + s_j, in the
+    sense of the kernel k(s, t) = a + (ρ/2) a², a = ⟨s, t⟩/h²; G is the inverse of the matrix of its values.
     """
 
     offsets: Points  # (k, n), rows s_j / h²
-    weights: Responses  # (k, m), rows c_j
+    inverse: Points  # G (k, k)
+    differences: Responses  # (k, m), rows Δy_j
 
     @property
     def size(self) -> int:
@@ -75,12 +76,13 @@ class Curved:
     def change(self, step: Point) -> Response:
         """Return the sum."""
         along = self.offsets @ step
-        return weighted(along + BEND / 2 * along**2, self.weights)
+        return weighted((along + BEND / 2 * along**2) @ self.inverse, self.differences)
 
     def pull_back(self, step: Point, covector: Response) -> Point:
-        """Return Jᵀd = Σ_j (1 + ρ a_j) ⟨c_j, d⟩ s_j / h²."""
+        """Return Jᵀd = Σ_ij (1 + ρ a_i) G_ij ⟨Δy_j, d⟩ s_i / h²."""
         along = self.offsets @ step
-        return np.asarray(((1 + BEND * along) * to_numpy(self.weights @ covector)) @ self.offsets)
+        slopes = self.inverse @ to_numpy(self.differences @ covector)
+        return np.asarray(((1 + BEND * along) * slopes) @ self.offsets)
 
 
 def curved(observed: Sequence[Anchor], here: Anchor, *, most: int) -> Curved | None:
@@ -109,8 +111,8 @@ def curved(observed: Sequence[Anchor], here: Anchor, *, most: int) -> Curved | N
     diagonal += REMAINDER * (distances / scale) ** 6 + 1e-12 * diagonal
     sizes = np.sqrt(diagonal)
     inverse = np.linalg.inv(kernel / sizes / sizes[:, None] + 1e-12 * np.eye(len(nearest))) / sizes / sizes[:, None]
-    changes = stack([observed[index].response - here.response for index in nearest])
-    return Curved(offsets=steps / scale**2, weights=like(inverse, changes) @ changes)
+    differences = stack([observed[index].response - here.response for index in nearest])
+    return Curved(offsets=steps / scale**2, inverse=inverse, differences=differences)
 
 
 def judged(

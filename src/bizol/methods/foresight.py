@@ -342,10 +342,8 @@ def _kept(wanted: int, size: int) -> int:
 
 def _floor(noise: float | None, sensitivity: RememberedSensitivity) -> float:
     """Return the radius below which differences of responses are mostly noise."""
-    if not noise or sensitivity.slopes is None:
-        return 0.0
-    slope = norm(sensitivity.slopes) / sqrt(sensitivity.rank)
-    return 5 * noise / slope if slope > 0 else 0.0
+    slope = sensitivity.slope
+    return 5 * noise / slope if noise and slope > 0 else 0.0
 
 
 def _near(feasible_set: FeasibleSet, x: Point, offset: Point) -> Point:
