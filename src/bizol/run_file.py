@@ -8,7 +8,7 @@ import re
 import shlex
 import sys
 import tomllib
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, is_dataclass, replace
 from pathlib import Path
 from typing import Any, final
 
@@ -156,9 +156,9 @@ class _Reader:
 
     def _thing(self, section: str, given: Any, room: Any, allowed: tuple[str, ...] | None = None) -> Any:
         table = dict(given)
-        kinds = allowed or tuple(name for name in room.__all__ if inspect.isclass(getattr(room, name)))
+        kinds = allowed or tuple(name for name in room.__all__ if is_dataclass(getattr(room, name)))
         kind = table.pop("kind", None)
-        if kind not in kinds or getattr(getattr(room, kind), "_is_protocol", False):
+        if kind not in kinds:
             raise self._wrong(section, "kind", f"it must be one of {', '.join(kinds)}, got {kind!r}")
         if isinstance(table.get("directions"), str):
             name = table["directions"]
