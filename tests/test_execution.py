@@ -356,6 +356,7 @@ def _sometimes(x: Array, seed: int | None) -> Array:
 # --- the end of a coordinator
 
 COORDINATOR = """
+import signal
 import sys
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
@@ -366,6 +367,7 @@ from tests.misbehaving import Logging
 from tests.problems import saturated
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored by those who were started in the background
     folder, engine, seconds, slow = Path(sys.argv[1]), sys.argv[2], float(sys.argv[3]), float(sys.argv[4])
     cluster = lambda: LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0")
     pools = {"threads": lambda: None, "loky": lambda: loky.get_reusable_executor(2),
