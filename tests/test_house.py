@@ -33,7 +33,7 @@ FLOORS = [
     {"methods", "evaluation"},
     {"checks", "solution", "progress", "clarke", "noise"},
     {"solve", "testing", "anchored_model", "certificates", "theory"},
-    {"report", "exchange", "run_file"},
+    {"report", "exchange", "run_file", "starter"},
     {"reproduction"},
     {"verification"},
     {"cli", "run_commands"},

@@ -1,7 +1,8 @@
-"""The commands that run a problem: run, resume, ask, tell, show, export."""
+"""The commands that begin and run a problem: new, run, resume, ask, tell, show, export."""
 
 from __future__ import annotations
 
+import shlex
 import signal
 import sys
 import time
@@ -23,6 +24,7 @@ from bizol.evaluation import Journal, Query, die_with_parent
 from bizol.exchange import Summary, export, queries_as_json, summarized, tell, write_queries
 from bizol.run_file import RunFile, load
 from bizol.solution import Solution, Status
+from bizol.starter import begin
 
 commands = typer.Typer()
 
@@ -51,6 +53,21 @@ class Form(StrEnum):
     table = "table"
     csv = "csv"
     json = "json"
+
+
+@commands.command()
+def new(
+    folder: Annotated[Path, typer.Argument(metavar="NAME", help="A folder that is not there yet, such as my-problem.")],
+) -> None:
+    """Write a small working problem, its run file and its test into a new folder, to start from."""
+    with _mistakes("NAME"):
+        files = begin(folder)
+    module, run_file, _ = (path.name for path in files)
+    typer.echo(f"{folder} has a small problem that works:\n")
+    for path, purpose in files.items():
+        typer.echo(f"  {path.name:<{max(len(each.name) for each in files)}}   {purpose}")
+    typer.echo(f"\nTry it:\n\n  cd {shlex.quote(str(folder))}\n  bizol run {run_file}\n  python -m pytest\n")
+    typer.echo(f"Then put your own follower and objective into {module}, and your own set into {run_file}.")
 
 
 @commands.command()
