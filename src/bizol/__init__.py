@@ -56,7 +56,7 @@ from bizol.methods import (
     inverse_sqrt,
     open_loop,
 )
-from bizol.problem import Anchor, EvaluationError, Objective, Problem
+from bizol.problem import Anchor, EvaluationError, Objective, Problem, ResponseError
 from bizol.sensitivity import Hypergradient, Sensitivity
 from bizol.solution import History, Iterate, Solution, Status
 from bizol.solve import iterate, minimize
@@ -106,6 +106,7 @@ __all__ = [
     "Product",
     "ProjectableSet",
     "Rademacher",
+    "ResponseError",
     "Retries",
     "Scaled",
     "Sensitivity",

@@ -39,6 +39,14 @@ class UnansweredError(EvaluationError):
     """A query that a method cannot do without was not answered, however often it was asked."""
 
 
+class ResponseError(ValueError):
+    """There is no response at a decision, and asking again would not help: infeasible, unbounded, or not solved.
+
+    Raise it in a follower of your own; the message should name the decision and say what the solver said. Where
+    failures are a matter of policy (`Retries`), the query is left out at once.
+    """
+
+
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Anchor:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias, final
 
 from bizol.arrays import Point, Response, as_response, owned
+from bizol.problem import ResponseError
 
 Kind: TypeAlias = Literal["ok", "died", "timeout", "lost", "error", "infinite", "shape", "refused"]
 Key: TypeAlias = tuple[int, int, int, int]  # iteration, slot, sign, replicate
@@ -64,6 +65,7 @@ def class_of(error: BaseException) -> Kind:
         TimeoutError: "timeout",
         ConnectionError: "lost",
         PermissionError: "refused",  # for good: asking again would not help
+        ResponseError: "refused",
     }
     return next((kind for exception, kind in kinds.items() if isinstance(error, exception)), "error")
 

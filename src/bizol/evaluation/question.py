@@ -13,7 +13,7 @@ import numpy as np
 from bizol.arrays import Point, Points, as_response, owned
 from bizol.evaluation.isolation import follow_parent, guarded
 from bizol.evaluation.outcomes import Outcome, Query, attempt, class_of, in_words
-from bizol.problem import EvaluationError
+from bizol.problem import EvaluationError, ResponseError
 
 
 @final
@@ -59,6 +59,8 @@ def carry_out(follower: bytes | Question, group: list[Query], timeout: float | N
         if len(rows.shape) != 2 or rows.shape[0] != len(group):
             return [Outcome("shape", info=f"asked about {len(group)} decisions, got shape {rows.shape}")] * len(group)
         return [Outcome("ok", owned(rows[row, ...]), follower.remarks()) for row in range(len(group))]
+    except ResponseError:  # of one of them; the others have their answers
+        return [attempt(follower, query.x, query.seed) for query in group]
     except (Exception, SystemExit) as error:
         return [Outcome(class_of(error), info=in_words(error))] * len(group)
 

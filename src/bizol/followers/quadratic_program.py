@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Hashable
 from dataclasses import dataclass, field
-from typing import final
+from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bizol.arrays import Point, Points, as_matrix, as_vector
+from bizol.arrays import Point, Points, as_matrix, as_vector, is_real
 from bizol.followers.structure import (
     Pieces,
     SetVariation,
@@ -22,22 +23,33 @@ from bizol.followers.structure import (
     searched_variation,
     subsets,
 )
+from bizol.problem import ResponseError
+
+REMEMBERED = 8  # pieces that are tried before a solver is asked
+CORRECTIONS = 50  # exchanges of active constraints before the solver's answer is given up
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class QuadraticProgram:
-    """A strongly convex quadratic program: y(x) = argmin ½ yᵀP y + (q + Q x)ᵀ y subject to G y ≤ h + S x.
+    """A strongly convex quadratic program whose data move with the decision.
 
-    Solved by least distance programming (Lawson and Hanson), an active-set method, with rows of length one; an answer
-    that violates a constraint by more than 10⁻⁷ is refused. Meant for tens of variables. The response is piecewise
-    affine; a piece is labeled by its active constraints.
+        y(x) = argmin ½ yᵀP y + (q + Q x)ᵀ y     subject to     G y ≤ h + S x,   A y = b + T x
+
+    The response is piecewise affine; a piece is labeled by its active inequalities. Pieces that were met are remembered,
+    and an answer inside of one costs a few products. Elsewhere PIQP, an interior-point solver, is asked, its active
+    constraints are corrected, and the answer is computed from them: it is a function of x, whatever was asked before.
 
     Args:
-        P: (m, m), symmetric positive definite.
+        P: (m, m), symmetric, positive definite at least along A y = 0.
         q, Q: (m,) and (m, n), the linear cost.
-        G, h: (c, m) and (c,), the constraints.
+        G, h: (c, m) and (c,), the inequalities; none by default.
         S: (c, n), how the decision moves them; not at all by default.
+        A, b, T: (e, m), (e,) and (e, n), the equalities, likewise.
+        regularization: ρ ≥ 0, adds ρ/2 ‖y‖² to the cost; makes the response unique, and Lipschitz, where P does not.
+
+    Raises:
+        ResponseError: when there is no feasible response at an x, or the solver finds none.
 
     Example:
         >>> follower = QuadraticProgram(P=[[2.0]], q=[0.0], Q=[[-2.0]], G=[[1.0]], h=[1.0])
@@ -46,38 +58,68 @@ class QuadraticProgram:
 
     """
 
+    tolerance: ClassVar[float] = 1e-9  # relative, of the optimality conditions every answer is held to
+
     P: Points
     q: Point
     Q: Points
     G: Points
     h: Point
     S: Points
-    _root: Points = field(init=False, repr=False)  # L⁻¹, where P = L Lᵀ
+    A: Points
+    b: Point
+    T: Points
+    regularization: float
+    _length: Point = field(init=False, repr=False)  # of the rows of G; 1 for rows of zeros
+    _memory: _Memory = field(init=False, repr=False)
 
     def __init__(
-        self, P: ArrayLike, q: ArrayLike, Q: ArrayLike, G: ArrayLike, h: ArrayLike, S: ArrayLike | None = None
+        self,
+        P: ArrayLike,
+        q: ArrayLike,
+        Q: ArrayLike,
+        G: ArrayLike | None = None,
+        h: ArrayLike | None = None,
+        S: ArrayLike | None = None,
+        *,
+        A: ArrayLike | None = None,
+        b: ArrayLike | None = None,
+        T: ArrayLike | None = None,
+        regularization: float = 0.0,
     ) -> None:
         m = len(np.atleast_1d(P))
         hessian = as_matrix(P, "QuadraticProgram(P=...)", columns=m)
-        object.__setattr__(self, "P", hessian)
-        object.__setattr__(self, "q", as_vector(q, "QuadraticProgram(q=...)", size=m))
+        object.__setattr__(self, "q", as_vector(q, "QuadraticProgram(q=...)", size=m, finite=True))
         object.__setattr__(self, "Q", as_matrix(Q, "QuadraticProgram(Q=...)"))
-        object.__setattr__(self, "G", as_matrix(G, "QuadraticProgram(G=...)", columns=m))
-        object.__setattr__(self, "h", as_vector(h, "QuadraticProgram(h=...)", size=len(self.G), finite=True))
-        still = np.zeros((len(self.G), self.Q.shape[1]))
-        moving = still if S is None else as_matrix(S, "QuadraticProgram(S=...)", columns=self.Q.shape[1])
-        if len(self.Q) != m or len(moving) != len(self.G):
+        self._take(("G", "h", "S"), (G, h, S), m)
+        self._take(("A", "b", "T"), (A, b, T), m)
+        if len(self.Q) != m or len(self.S) != len(self.G):
             raise ValueError(
                 f"QuadraticProgram(Q=..., S=...) must have {m} and {len(self.G)} rows, "
-                f"got {len(self.Q)} and {len(moving)}."
+                f"got {len(self.Q)} and {len(self.S)}."
             )
-        object.__setattr__(self, "S", moving)
-        try:
-            if not np.allclose(hessian, hessian.T, rtol=0.0, atol=1e-10 * np.abs(hessian).max()):
-                raise np.linalg.LinAlgError("not symmetric")
-            object.__setattr__(self, "_root", np.linalg.inv(np.linalg.cholesky(hessian)))
-        except np.linalg.LinAlgError as error:
-            raise ValueError("QuadraticProgram(P=...) must be symmetric positive definite.") from error
+        if len(self.T) != len(self.A):
+            raise ValueError(f"QuadraticProgram(T=...) must have {len(self.A)} rows, got {len(self.T)}.")
+        if not is_real(regularization) or not 0 <= regularization < np.inf:
+            raise ValueError(f"QuadraticProgram(regularization=...) must be 0 or positive, got {regularization!r}.")
+        object.__setattr__(self, "regularization", float(regularization))
+        object.__setattr__(self, "P", hessian + regularization * np.eye(m))
+        _refuse_flat(self.P, self.A)
+        length = np.linalg.norm(self.G, axis=1)
+        object.__setattr__(self, "_length", np.where(length > 0, length, 1.0))
+        object.__setattr__(self, "_memory", _Memory())
+
+    def _take(self, names: tuple[str, str, str], parts: tuple[Any, Any, Any], m: int) -> None:
+        """Keep one kind of constraints: normals, right side, and how the decision moves it."""
+        (normals, limit, move), n = parts, self.Q.shape[1]
+        if (normals is None) != (limit is None) or (normals is None and move is not None):
+            raise ValueError("QuadraticProgram({}=..., {}=...) are given together or not at all.".format(*names))
+        called = [f"QuadraticProgram({name}=...)" for name in names]
+        kept = np.zeros((0, m)) if normals is None else as_matrix(normals, called[0], columns=m)
+        side = np.zeros(0) if limit is None else as_vector(limit, called[1], size=len(kept), finite=True)
+        still = np.zeros((len(kept), n)) if move is None else as_matrix(move, called[2], columns=n)
+        for name, part in zip(names, (kept, side, still), strict=True):
+            object.__setattr__(self, name, part)
 
     def __call__(self, x: Point) -> Point:
         """Return y(x)."""
@@ -104,12 +146,13 @@ class QuadraticProgram:
         slack = self.h + self.S @ x - self.G @ response  # in units of distance: slack / length
         forces = multipliers * length
         active = np.flatnonzero((length > 0) & ((slack <= tolerance * length) | (multipliers > 0)))
-        undecided = active[forces[active] <= tolerance * max(1.0, float(forces.max()))]
+        undecided = active[forces[active] <= tolerance * max(1.0, float(forces.max(initial=0.0)))]
         sure = np.setdiff1d(active, undecided)
         labels = set()
         for chosen in subsets(undecided):
             tight = np.union1d(sure, chosen).astype(np.int64)
-            if tight.size and np.linalg.matrix_rank(self.G[tight]) < tight.size:
+            rows = np.vstack([self.A, self.G[tight]])
+            if len(rows) and np.linalg.matrix_rank(rows) < len(rows):
                 continue  # another subset describes the same piece
             sensitivity, prices = self._sensitivities(tight)
             loose = np.setdiff1d(undecided, chosen).astype(np.int64)
@@ -138,41 +181,196 @@ class QuadraticProgram:
         """Average by quasi-Monte Carlo."""
         return averaged(x, delta, self, lambda points: mean_by_pieces(self, points), samples=2**11)
 
-    def _solve(self, x: Point) -> tuple[Point, Point]:
-        """Return the response and the multipliers: with z = Lᵀy + L⁻¹c, minimize ½‖z‖² over G L⁻ᵀ z ≤ b."""
-        from scipy.optimize import nnls
+    def _sensitivities(self, tight: NDArray[np.int64]) -> tuple[Points, Points]:
+        """Return dy/dx and dλ/dx while the constraints `tight` are active."""
+        slopes = self._piece(tight).slopes
+        return slopes[: len(self.q)], slopes[len(self.q) + len(self.A) :] / self._length[tight, None]
 
-        shift = self._root @ (self.q + self.Q @ x)
-        normals = self.G @ self._root.T
-        length = np.linalg.norm(normals, axis=1)
-        bound = self.h + self.S @ x
-        if (bound[length == 0] < 0).any():
-            raise ValueError(
+    def _solve(self, x: Point) -> tuple[Point, Point]:
+        """Return the response and the multipliers of the inequalities."""
+        x = np.asarray(x, dtype=np.float64)
+        bound = (self.h + self.S @ x) / self._length
+        for place, piece in enumerate(self._memory.pieces):
+            solution = piece.at(x)
+            if self._verdict(solution, piece.tight, bound, margin=self.tolerance) is None:
+                if place > 0:
+                    self._memory.refresh(piece)
+                return self._parts(solution, piece.tight)
+        return self._search(x, bound)
+
+    def _search(self, x: Point, bound: Point) -> tuple[Point, Point]:
+        """Ask the solver, and correct its active constraints until the optimality conditions hold."""
+        if (bound[~self.G.any(axis=1)] < 0).any():
+            raise ResponseError(
                 f"QuadraticProgram has no feasible response at x = {x}: a row of zeros contradicts itself."
             )
-        kept = np.flatnonzero(length > 0)
-        rows = normals[kept] / length[kept, None]
-        distance = bound[kept] / length[kept] + rows @ shift
+        cost, said = self.q + self.Q @ x, ""
+        for guess in (self._by_interior_point, self._by_active_set):
+            said, tight = guess(x, cost, bound, said)
+            for _ in range(CORRECTIONS):
+                piece = self._piece(tight)
+                solution = piece.at(x)
+                exchange = self._verdict(solution, piece.tight, bound, margin=-self.tolerance)
+                if exchange is None:
+                    self._memory.refresh(piece)
+                    return self._parts(solution, piece.tight)
+                tight = np.setxor1d(piece.tight, exchange)
+        raise ResponseError(f"QuadraticProgram could not be solved accurately at x = {x}: {said}.")
+
+    def _by_interior_point(self, x: Point, cost: Point, bound: Point, said: str) -> tuple[str, NDArray[np.int64]]:
+        """Return what PIQP says, and the constraints it finds active: those with more force than room."""
+        solver = self._memory.solver
+        if solver is None:
+            import piqp
+
+            solver = piqp.DenseSolver()
+            solver.settings.eps_abs = solver.settings.eps_rel = 1e-10
+            solver.settings.max_iter = 100
+            rows = self.G / self._length[:, None]
+            equal = (self.A, self.b + self.T @ x) if len(self.A) else (None, None)
+            below = (rows, None, bound) if len(rows) else (None, None, None)
+            solver.setup(self.P, cost, *equal, *below)
+            self._memory.solver = solver
+        else:
+            right = {"b": self.b + self.T @ x} if len(self.A) else {}
+            solver.update(c=cost, **right, **({"h_u": bound} if len(bound) else {}))
+        status = solver.solve()
+        said = f"PIQP says {str(status).rpartition('.')[2]} after {solver.result.info.iter} iterations"
+        if "INFEASIBLE" in said:
+            raise self._infeasible(x, said)
+        room = bound - (self.G @ solver.result.x) / self._length
+        return said, np.flatnonzero(np.asarray(solver.result.z_u)[: len(bound)] > np.maximum(room, 0.0))
+
+    def _by_active_set(self, x: Point, cost: Point, bound: Point, said: str) -> tuple[str, NDArray[np.int64]]:
+        """Return the active constraints by least distance programming (Lawson and Hanson), where constraints tie.
+
+        With P = L Lᵀ and z = Lᵀy + L⁻¹c, minimize ½‖z‖² over the constraints; equalities count as two inequalities.
+        """
+        from scipy.optimize import nnls
+
+        penalty = np.abs(self.P).max() * self.A.T @ self.A  # no matter where A y = b, and positive definite
+        right = self.b + self.T @ x
+        root = np.linalg.inv(np.linalg.cholesky(self.P + penalty))
+        shift = root @ (cost - np.abs(self.P).max() * self.A.T @ right)
+        rows = np.vstack([self.G / self._length[:, None], self.A, -self.A]) @ root.T
+        distance = np.concatenate([bound, right, -right]) + rows @ shift
         scale = max(1.0, float(np.abs(distance).max(initial=0.0)))
         system = -np.vstack([rows.T, distance / scale])
-        target = np.append(np.zeros(len(self.P)), 1.0)
-        weights, _ = nnls(system, target, maxiter=30 * max(10, len(kept)))
-        residual = system @ weights - target
-        if residual[-1] > -1e-13:  # it is −‖residual‖²
-            raise ValueError(f"QuadraticProgram has no feasible response at x = {x}: G y ≤ h + S x contradicts itself.")
-        shortest = -residual[:-1] / residual[-1] * scale
-        if (rows @ shortest - distance).max(initial=0.0) > 1e-7 * scale:
-            raise ValueError(f"QuadraticProgram could not be solved accurately at x = {x}; rescale its constraints.")
-        multipliers = np.zeros(len(self.h))
-        multipliers[kept] = -weights / residual[-1] * scale / length[kept]
-        return np.asarray(self._root.T @ (shortest - shift)), multipliers
+        target = np.append(np.zeros(len(cost)), 1.0)
+        weights, _ = nnls(system, target, maxiter=100 * (len(rows) + 10))
+        if (system @ weights - target)[-1] > -1e-13:  # it is −‖residual‖², and 0 where nothing is feasible
+            raise self._infeasible(x, said)
+        return f"{said}, and the active set method does not agree", np.flatnonzero(weights[: len(bound)] > 0)
 
-    def _sensitivities(self, tight: NDArray[np.int64]) -> tuple[Points, Points]:
-        """Return dy/dx and dλ/dx while the constraints `tight` are active, from the KKT system."""
-        rows = self.G[tight]
-        inverse = self._root.T @ self._root
-        free = -inverse @ self.Q
-        if len(rows) == 0:
-            return free, np.zeros((0, self.Q.shape[1]))
-        prices = np.asarray(np.linalg.solve(rows @ inverse @ rows.T, rows @ free - self.S[tight]), dtype=np.float64)
-        return free - inverse @ rows.T @ prices, prices
+    def _infeasible(self, x: Point, said: str) -> ResponseError:
+        return ResponseError(
+            f"QuadraticProgram has no feasible response at x = {x}: its constraints contradict each other ({said})."
+        )
+
+    def _piece(self, tight: NDArray[np.int64]) -> _Piece:
+        """Return the affine map from x to the response and the multipliers while the constraints `tight` are active."""
+        m, rows = len(self.q), self.G[tight] / self._length[tight, None]
+        if len(rows) and (
+            len(self.A) + len(rows) > m or np.linalg.matrix_rank(np.vstack([self.A, rows])) < len(self.A) + len(rows)
+        ):
+            tight = self._independent(tight)
+            rows = self.G[tight] / self._length[tight, None]
+        normals = np.vstack([self.A, rows])
+        system = np.block([[self.P, normals.T], [normals, np.zeros((len(normals), len(normals)))]])
+        length = self._length[tight]
+        moves = np.vstack([-self.Q, self.T, self.S[tight] / length[:, None]])
+        right = np.concatenate([-self.q, self.b, self.h[tight] / length])
+        both = np.linalg.solve(system, np.column_stack([moves, right]))
+        return _Piece(tight, both[:, :-1].copy(), both[:, -1].copy())
+
+    def _independent(self, tight: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return some of the constraints that say as much as all of them."""
+        from scipy.linalg import qr
+
+        rows = self.G[tight] / self._length[tight, None]
+        if len(self.A):
+            along = np.linalg.qr(self.A.T)[0]
+            rows = rows - rows @ along @ along.T
+        _, triangle, order = qr(rows.T, mode="economic", pivoting=True)
+        size = np.abs(np.diagonal(triangle))
+        return np.sort(tight[order[: int((size > 1e-9).sum())]])
+
+    def _verdict(
+        self, solution: Point, tight: NDArray[np.int64], bound: Point, *, margin: float
+    ) -> NDArray[np.int64] | None:
+        """Return None where force and room are beyond the margin, otherwise the constraint that is most wrong."""
+        m = len(self.q)
+        forces, room = solution[m + len(self.A) :], bound - (self.G @ solution[:m]) / self._length
+        room[tight] = np.inf
+        force = forces.min(initial=np.inf) / max(1.0, float(np.abs(forces).max(initial=0.0)))
+        space = room.min(initial=np.inf) / max(1.0, float(np.abs(solution[:m]).max()))
+        if min(force, space) > margin:
+            return None
+        return tight[[forces.argmin()]] if force < space else np.array([room.argmin()])
+
+    def _parts(self, solution: Point, tight: NDArray[np.int64]) -> tuple[Point, Point]:
+        m = len(self.q)
+        multipliers = np.zeros(len(self.h))
+        multipliers[tight] = np.maximum(solution[m + len(self.A) :], 0.0) / self._length[tight]
+        return solution[:m].copy(), multipliers
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class _Piece:
+    """Where some constraints are active, response and multipliers are affine in x."""
+
+    tight: NDArray[np.int64]
+    slopes: Points
+    offset: Point
+
+    def at(self, x: Point) -> Point:
+        return self.slopes @ x + self.offset
+
+
+@final
+class _Memory:
+    """What a program remembers: the pieces met last, and a solver for each thread; both only save time."""
+
+    def __init__(self) -> None:
+        self.pieces: tuple[_Piece, ...] = ()
+        self._here = threading.local()
+
+    def __reduce__(self) -> tuple[type[_Memory], tuple[()]]:
+        return _Memory, ()  # in another process, all begins anew
+
+    def refresh(self, piece: _Piece) -> None:
+        """Put a piece first; a single assignment, so that threads need no lock."""
+        others = (other for other in self.pieces if not np.array_equal(other.tight, piece.tight))
+        self.pieces = (piece, *others)[:REMEMBERED]
+
+    @property
+    def solver(self) -> Any:
+        return getattr(self._here, "solver", None)
+
+    @solver.setter
+    def solver(self, solver: Any) -> None:
+        self._here.solver = solver
+
+
+def _refuse_flat(P: Points, A: Points) -> None:
+    """Refuse a cost that is not symmetric, not convex, or flat along some direction: its minimizer is not unique."""
+    size = float(np.abs(P).max()) or 1.0
+    if not np.allclose(P, P.T, rtol=0.0, atol=1e-10 * size):
+        raise ValueError("QuadraticProgram(P=...) must be symmetric positive definite; it is not symmetric.")
+    if len(A) and np.linalg.matrix_rank(A) < len(A):
+        raise ValueError("QuadraticProgram(A=...) must have independent rows.")
+    along = np.linalg.svd(A)[2][len(A) :].T if len(A) else np.eye(len(P))
+    lowest = np.linalg.eigvalsh(P)[0]
+    curved, directions = np.linalg.eigh(along.T @ P @ along) if along.shape[1] else (np.ones(1), np.zeros((0, 1)))
+    if lowest < -1e-10 * size:
+        raise ValueError(
+            f"QuadraticProgram(P=...) must be symmetric positive definite; it has the eigenvalue {lowest:.3g}."
+        )
+    if curved[0] <= 1e-12 * size:
+        flat = np.round(along @ directions[:, 0], 3)
+        raise ValueError(
+            f"QuadraticProgram(P=...) must be symmetric positive definite, along A y = 0 at least: the cost is flat "
+            f"along y = {flat}, so that the response is not unique or jumps, as that of a linear program. "
+            f"Give regularization=... to make it unique and Lipschitz."
+        )
