@@ -1,0 +1,106 @@
+"""The gallery, measured: references by brute force, and how far the default and a rival get from them.
+
+python -m benchmarks.gallery                        the table of docs/gallery.md
+python -m benchmarks.gallery --references           look for better references first, with 20 starts each
+python -m benchmarks.gallery --pictures docs/gallery  draw the pictures of the documentation
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize
+
+import bizol
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+SEARCHED = ("demand_response",)  # those without a reference in closed form
+SHOWN = ("demand_response", "external_program", "noisy_follower")
+
+
+def example(name: str) -> Any:
+    """Return an example as a module."""
+    if str(EXAMPLES) not in sys.path:
+        sys.path.insert(0, str(EXAMPLES))
+    return importlib.import_module(name)
+
+
+def reference(problem: bizol.Problem, start: np.ndarray, *, starts: int, seed: int = 0) -> float:
+    """Return the lowest value that L-BFGS-B and Nelder–Mead from many starts and a long run of bizol find."""
+    from comparison import black_box
+
+    box = problem.feasible_set
+    assert isinstance(box, bizol.Box)
+    rng, tried = np.random.default_rng(seed), list[float]()
+    value, bounds = black_box(problem, tried), list(zip(box.lower, box.upper, strict=True))
+    tried.append(bizol.minimize(problem, start, budget=80 * (start.size + 1) * 5, seed=seed).value)
+    for index in range(starts):
+        x = start if index == 0 else rng.uniform(box.lower, box.upper)
+        x = np.clip(minimize(value, x, method="L-BFGS-B", bounds=bounds).x, box.lower, box.upper)
+        options = {"maxfev": 400 * start.size, "xatol": 1e-9, "fatol": 1e-13}
+        minimize(value, x, method="Nelder-Mead", bounds=bounds, options=options)
+    return min(tried)
+
+
+def row(name: str, *, seeds: int) -> list[str]:
+    """Return what several seeds reach on an example, as the cells of a table."""
+    module = example(name)
+    problem, start = module.problem, module.START
+    budget = 50 * (start.size + 1)
+    gaps, first, rival, began = [], [], [], time.perf_counter()
+    for seed in range(seeds):
+        solution = bizol.minimize(problem, start, budget=budget, seed=seed)
+        scale = solution.history.value[0] - module.REFERENCE
+        along = (np.minimum.accumulate(solution.history.value) - module.REFERENCE) / scale
+        gaps.append((solution.value - module.REFERENCE) / scale)
+        first.append(int(solution.history.queries[np.argmax(along <= 0.01)]) if gaps[-1] <= 0.01 else budget + 1)
+    seconds = (time.perf_counter() - began) / seeds
+    for seed in range(1, seeds + 1):
+        rival.append((min(example("comparison").cma_es(problem, start, budget, seed)) - module.REFERENCE) / scale)
+    return [
+        name,
+        str(start.size),
+        str(budget),
+        f"{np.median(gaps):.3%}",
+        f"{max(gaps):.3%}",
+        f"{np.median(first):.0f}",
+        f"{np.median(rival):.3%}",
+        f"{seconds:.1f}",
+    ]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure, and print a table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", default=SEARCHED)
+    parser.add_argument("--seeds", type=int, default=8)
+    parser.add_argument("--starts", type=int, default=20)
+    parser.add_argument("--references", action="store_true")
+    parser.add_argument("--pictures", type=Path)
+    given = parser.parse_args(arguments)
+    if given.pictures is not None:
+        for name in SHOWN:
+            command = [sys.executable, str(EXAMPLES / f"{name}.py"), "--picture", str(given.pictures / f"{name}.svg")]
+            subprocess.run(command, check=True)
+        return
+    if given.references:
+        for name in given.names:
+            module = example(name)
+            found = reference(module.problem, module.START, starts=given.starts)
+            print(f"{name}: {found!r}, written down is {module.REFERENCE!r}", flush=True)
+        return
+    print("| | n | queries | median gap | worst gap | 1 % after | CMA-ES | s |\n|---|" + 7 * "---:|")
+    for name in given.names:
+        print("| " + " | ".join(row(name, seeds=given.seeds)) + " |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
