@@ -7,6 +7,7 @@ from bizol.followers.projections import BallProjection, BoxProjection, SimplexPr
 from bizol.followers.quadratic_program import QuadraticProgram
 from bizol.followers.saturation import SmoothSaturation
 from bizol.followers.structure import Hull, KnownStructure, Pieces, SetVariation, Smoothed
+from bizol.followers.traffic import TrafficEquilibrium
 
 __all__ = [
     "BallProjection",
@@ -22,4 +23,5 @@ __all__ = [
     "SimplexProjection",
     "SmoothSaturation",
     "Smoothed",
+    "TrafficEquilibrium",
 ]

@@ -36,7 +36,7 @@ class QuadraticProgram:
 
         y(x) = argmin ½ yᵀP y + (q + Q x)ᵀ y     subject to     G y ≤ h + S x,   A y = b + T x
 
-    The response is piecewise affine; a piece is labeled by its active inequalities. Pieces that were met are remembered,
+    The response is piecewise affine; a piece is labeled by its active inequalities. Pieces that were met are kept,
     and an answer inside of one costs a few products. Elsewhere PIQP, an interior-point solver, is asked, its active
     constraints are corrected, and the answer is computed from them: it is a function of x, whatever was asked before.
 
