@@ -1,6 +1,7 @@
 """Ready followers: callables from a decision x (n,), or k of them (k, n), to the response y (m,) or (k, m)."""
 
 from bizol.followers.command import Command
+from bizol.followers.games import AggregativeGame, VariationalEquilibrium
 from bizol.followers.http import Http
 from bizol.followers.outside import Outside
 from bizol.followers.projections import BallProjection, BoxProjection, SimplexProjection
@@ -10,6 +11,7 @@ from bizol.followers.structure import Hull, KnownStructure, Pieces, SetVariation
 from bizol.followers.traffic import TrafficEquilibrium
 
 __all__ = [
+    "AggregativeGame",
     "BallProjection",
     "BoxProjection",
     "Command",
@@ -24,4 +26,5 @@ __all__ = [
     "SmoothSaturation",
     "Smoothed",
     "TrafficEquilibrium",
+    "VariationalEquilibrium",
 ]

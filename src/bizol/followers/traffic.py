@@ -339,8 +339,8 @@ class _Routes:
 def _newton(differences: Points, slopes: Point, extra: Point, share: Point) -> Point:
     """Return how many drivers leave or join routes to make the model of the potential least.
 
-    With N the differences to the main routes, the model is ⟨extra, s⟩ + ½ sᵀ(N c′ Nᵀ + μ)s, over the routes that are not
-    empty, and of the empty ones those that are joined. Systems are of the size of the links (Woodbury).
+    With N the differences to the main routes, the model is ⟨extra, s⟩ + ½ sᵀ(N c′ Nᵀ + μ)s, over the routes that are
+    not empty, and of the empty ones those that are joined. Systems are of the size of the links (Woodbury).
     """
     weighted: Points = differences * np.sqrt(slopes)
     damping = 1e-7 * float(np.vecdot(weighted, weighted).max(initial=0.0)) + 1e-300
