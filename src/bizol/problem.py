@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from bizol.checks import ProblemCheck
     from bizol.solution import Solution
 
+NAMES = ("value", "grad_x", "grad_y")
+
 
 class EvaluationError(ValueError):
     """The follower or the objective gave no usable answer.
@@ -71,6 +73,8 @@ class Objective:
         vectorized: with True the three take k pairs at once, x (k, n) and y (k, m), and return one row per pair.
         joint: all three at once, as a tuple, for a single pair; worth giving where they share work.
 
+    Objectives can be added: `Objective(...) + Objective(...)`.
+
     Example:
         >>> track = Objective(
         ...     value=lambda x, y: ((y - 1) ** 2).sum() / 2 + (x**2).sum() / 2,
@@ -89,7 +93,7 @@ class Objective:
     joint: Callable[[Any, Any], Any] | None = None
 
     def __post_init__(self) -> None:
-        for name in ("value", "grad_x", "grad_y", "joint"):
+        for name in (*NAMES, "joint"):
             part = getattr(self, name)
             if not callable(part) and not (name == "joint" and part is None):
                 raise ValueError(f"Objective({name}=...) must be callable, got {part!r}.")
@@ -110,10 +114,31 @@ class Objective:
         value, joint = torch_gradients(phi)
         return cls(value, lambda x, y: joint(x, y)[1], lambda x, y: joint(x, y)[2], joint=joint)
 
+    def __add__(self, other: Any) -> Objective:
+        """Return the sum with another objective, or with a ready one of `bizol.objectives`."""
+        if not isinstance(other, Objective):
+            if not callable(getattr(other, "objective", None)):
+                return NotImplemented
+            other = other.objective()
+        parts = (self, other)
+        together = all(part.vectorized for part in parts)
+
+        def summed(name: str) -> Callable[[Any, Any], Any]:
+            if together:
+                return lambda x, y: getattr(parts[0], name)(x, y) + getattr(parts[1], name)(x, y)
+            return lambda x, y: sum(part._call(name, x, y) for part in parts)
+
+        def joint(x: Point, y: Response) -> tuple[Any, Any, Any]:
+            first, second = ([getattr(part.anchor(x, y), name) for name in NAMES] for part in parts)
+            return first[0] + second[0], first[1] + second[1], first[2] + second[2]
+
+        value, grad_x, grad_y = map(summed, NAMES)
+        return Objective(value, grad_x, grad_y, vectorized=together, joint=joint)
+
     def anchor(self, x: Point, y: Response) -> Anchor:
         """Evaluate φ, ∇₁φ and ∇₂φ at one observed pair."""
         if self.joint is None:
-            value, grad_x, grad_y = (self._call(name, x, y) for name in ("value", "grad_x", "grad_y"))
+            value, grad_x, grad_y = (self._call(name, x, y) for name in NAMES)
         else:
             value, grad_x, grad_y = _all_three(self.joint, x, y)
         grad_x = _as_gradient("grad_x", grad_x)

@@ -1,9 +1,13 @@
 """Ready followers: callables from a decision x (n,), or k of them (k, n), to the response y (m,) or (k, m)."""
 
 from bizol.followers.command import Command
+from bizol.followers.cvxpy import CvxpyFollower
+from bizol.followers.estimator import FittedEstimator
 from bizol.followers.games import AggregativeGame, VariationalEquilibrium
 from bizol.followers.http import Http
 from bizol.followers.outside import Outside
+from bizol.followers.population import Population, ProjectionPopulation
+from bizol.followers.predictive_control import PredictiveControl
 from bizol.followers.projections import BallProjection, BoxProjection, SimplexProjection
 from bizol.followers.quadratic_program import QuadraticProgram
 from bizol.followers.saturation import SmoothSaturation
@@ -15,11 +19,16 @@ __all__ = [
     "BallProjection",
     "BoxProjection",
     "Command",
+    "CvxpyFollower",
+    "FittedEstimator",
     "Http",
     "Hull",
     "KnownStructure",
     "Outside",
     "Pieces",
+    "Population",
+    "PredictiveControl",
+    "ProjectionPopulation",
     "QuadraticProgram",
     "SetVariation",
     "SimplexProjection",

@@ -1,0 +1,155 @@
+"""A model predictive controller as the follower: the leader chooses what it cares about, it answers by what happens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, final
+
+import numpy as np
+
+from bizol.arrays import Point, Points, as_matrix, as_size, as_vector
+from bizol.followers.quadratic_program import QuadraticProgram
+from bizol.problem import ResponseError
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PredictiveControl:
+    """Linear model predictive control in closed loop: y(x) is the path of the system under a controller tuned by x.
+
+    The system s⁺ = A s + B u starts at `initial`. At every step the controller plans `horizon` inputs that minimize
+
+        Σₖ ½ (sₖᵀ diag(q) sₖ + uₖᵀ diag(r) uₖ) + ½ s_HᵀP s_H     with   lower ≤ uₖ ≤ upper,   |s| ≤ state_limit,
+
+    where P solves the Riccati equation, and applies the first of them. The decision is (log q, log r), or what
+    `weights` makes of it. The response holds the states s₁, …, s_T and then the inputs u₀, …, u_{T−1}, step after step.
+
+    Args:
+        A, B: (s, s) and (s, i), the system, which the controller knows.
+        initial: (s,), where it starts.
+        steps: T, how long it runs.
+        horizon: H.
+        lower, upper: (i,), the limits of the inputs.
+        state_limit: (s,), on every state planned, infinite by default; at some x it may not be possible to respect it.
+        weights: from x to (q, r), all positive; by default the exponentials of the first s and the last i entries.
+        disturbance: (T, s), added to the state at every step; unknown to the controller.
+
+    Raises:
+        ResponseError: when no plan respects the limits, or the weights make no sense.
+
+    Example:
+        >>> follower = PredictiveControl(A=[[1.0]], B=[[1.0]], initial=[2.0], steps=3, lower=[-1.0], upper=[1.0])
+        >>> np.round(follower(np.zeros(2)), 2)  # three states, three inputs: the first one saturates
+        array([ 1.  ,  0.38,  0.15, -1.  , -0.62, -0.24])
+
+    """
+
+    tolerance: ClassVar[float] = 1e-8  # every input is that of a quadratic program, and errors pass through the system
+
+    A: Points
+    B: Points
+    initial: Point
+    steps: int
+    lower: Point
+    upper: Point
+    horizon: int = 10
+    state_limit: Point | None = None
+    weights: Callable[[Point], tuple[Any, Any]] | None = None
+    disturbance: Points | None = None
+
+    def __post_init__(self) -> None:
+        called = "PredictiveControl({}=...)".format
+        system = as_matrix(self.A, called("A"))
+        size = len(system)
+        if system.shape != (size, size):
+            raise ValueError(f"PredictiveControl(A=...) must be square, got {system.shape}.")
+        inputs = as_matrix(self.B, called("B"))
+        if len(inputs) != size:
+            raise ValueError(f"PredictiveControl(B=...) must have {size} rows, got {len(inputs)}.")
+        for name, count in {"initial": size, "lower": inputs.shape[1], "upper": inputs.shape[1]}.items():
+            object.__setattr__(self, name, as_vector(getattr(self, name), called(name), size=count, finite=True))
+        if (self.lower >= self.upper).any():
+            raise ValueError("PredictiveControl(lower=..., upper=...) must leave every input a choice.")
+        limit = np.full(size, np.inf) if self.state_limit is None else self.state_limit
+        object.__setattr__(self, "state_limit", as_vector(limit, called("state_limit"), size=size))
+        steps, horizon = as_size(self.steps, called("steps")), as_size(self.horizon, called("horizon"))
+        object.__setattr__(self, "steps", steps)
+        object.__setattr__(self, "horizon", horizon)
+        pushed = np.zeros((steps, size)) if self.disturbance is None else self.disturbance
+        object.__setattr__(self, "disturbance", as_matrix(pushed, called("disturbance"), columns=size))
+        if len(np.asarray(self.disturbance)) != steps:
+            raise ValueError(f"PredictiveControl(disturbance=...) must have {steps} rows, one per step.")
+        object.__setattr__(self, "A", system)
+        object.__setattr__(self, "B", inputs)
+
+    def __call__(self, x: Point) -> Point:
+        """Return y(x)."""
+        if np.ndim(x) == 2:
+            return np.array([self(row) for row in x])
+        controller = self.controller(x)
+        state, states, inputs = self.initial, [], []
+        for step, push in enumerate(np.asarray(self.disturbance)):
+            try:
+                applied = controller(state)[: self.B.shape[1]]
+            except ResponseError as error:
+                raise ResponseError(f"PredictiveControl has no plan at step {step} for x = {x}: {error}") from error
+            state = self.A @ state + self.B @ applied + push
+            states.append(state)
+            inputs.append(applied)
+        return np.concatenate([*states, *inputs])
+
+    def controller(self, x: Point) -> QuadraticProgram:
+        """Return the controller tuned by x: a quadratic program from the state to all inputs planned."""
+        q, r = self._weights(x)
+        free, forced = self._prediction()
+        costs = np.kron(np.eye(self.horizon), np.diag(q))
+        costs[-len(q) :, -len(q) :] = self._terminal(q, r, x)
+        effort = np.kron(np.eye(self.horizon), np.diag(r))
+        hessian = forced.T @ costs @ forced + effort
+        count = self.horizon * self.B.shape[1]
+        limit = np.tile(np.asarray(self.state_limit), self.horizon)
+        held = np.isfinite(limit)
+        normals = [np.eye(count), -np.eye(count), forced[held], -forced[held]]
+        sides = [np.tile(self.upper, self.horizon), -np.tile(self.lower, self.horizon), limit[held], limit[held]]
+        moves = [np.zeros((2 * count, len(q))), -free[held], free[held]]
+        return QuadraticProgram(
+            (hessian + hessian.T) / 2,
+            np.zeros(count),
+            forced.T @ costs @ free,
+            np.vstack(normals),
+            np.concatenate(sides),
+            np.vstack(moves),
+        )
+
+    def _weights(self, x: Point) -> tuple[Point, Point]:
+        size, inputs = self.B.shape
+        if self.weights is None and len(x) != size + inputs:
+            raise ValueError(f"PredictiveControl takes x of size {size + inputs}, log q and log r, got {len(x)}.")
+        q, r = (np.exp(x[:size]), np.exp(x[size:])) if self.weights is None else self.weights(x)
+        q, r = np.asarray(q, dtype=np.float64), np.asarray(r, dtype=np.float64)
+        if q.shape != (size,) or r.shape != (inputs,) or not (np.append(q, r) > 0).all():
+            raise ResponseError(f"PredictiveControl(weights=...) must return q > 0 and r > 0 at x = {x}, got {q}, {r}.")
+        return q, r
+
+    def _terminal(self, q: Point, r: Point, x: Point) -> Points:
+        from scipy.linalg import LinAlgError, solve_discrete_are
+
+        try:
+            return np.asarray(solve_discrete_are(self.A, self.B, np.diag(q), np.diag(r)))
+        except (LinAlgError, ValueError) as error:
+            raise ResponseError(
+                f"PredictiveControl: the Riccati equation has no solution at x = {x} ({error}); can B steer A?"
+            ) from error
+
+    def _prediction(self) -> tuple[Points, Points]:
+        """Return the maps from the state and from the inputs to the states s₁, …, s_H."""
+        size, inputs = self.B.shape
+        free, forced = [], np.zeros((self.horizon, size, self.horizon, inputs))
+        power = np.eye(size)
+        for lag in range(self.horizon):
+            for start in range(self.horizon - lag):
+                forced[start + lag, :, start] = power @ self.B
+            power = self.A @ power
+            free.append(power)
+        return np.concatenate(free), forced.reshape(self.horizon * size, self.horizon * inputs)
