@@ -45,7 +45,7 @@ if __name__ == "__main__":
         f"α = {10 ** found.x[0]:.4f}, ℓ₁ ratio {found.x[1]:.4f}: {(found.y != 0).sum() - 1} of 65 coefficients are used"
     )
     report(found, rivals, REFERENCE)
-    print(bizol.certify(problem, found.x, delta=0.001, directions=40, seed=1))
+    print(bizol.certify(problem, found.x, delta=0.001, directions=16, seed=1))
     with canvas() as pyplot:
         figure, (left, right) = pyplot.subplots(1, 2, figsize=(7.5, 3.2), layout="constrained")
         alphas, ratios = np.linspace([-2.0, 0.02], [0.5, 0.95], POINTS).T

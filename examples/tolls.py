@@ -54,7 +54,7 @@ if __name__ == "__main__":
     )
     print(f"a planner would need {planned(braess):.1f}. The grid:")
     report(found, rivals, REFERENCE)
-    print(bizol.certify(problem, found.x, delta=0.2, directions=240, seed=1))
+    print(bizol.certify(problem, found.x, delta=0.2, directions=96, seed=1))
     with canvas() as pyplot:
         figure, (left, middle, right) = pyplot.subplots(1, 3, figsize=(10, 3.2), layout="constrained")
         tolls = np.linspace(0, 30, 121)
@@ -64,8 +64,10 @@ if __name__ == "__main__":
         left.legend()
         for (tail, head), flow, toll in zip(grid.links, found.y, found.x, strict=True):
             (r, c), (s, d) = divmod(tail, 4), divmod(head, 4)
-            middle.plot([c, d], [-r, -s], color=OURS, alpha=0.6, linewidth=0.3 + 0.5 * flow, solid_capstyle="round")
-            middle.text((c + d) / 2, -(r + s) / 2, f"{toll:.0f}", ha="center", va="center", fontsize=9)
+            middle.plot([c, d], [-r, -s], color="lightsteelblue", linewidth=0.3 + 0.6 * flow, solid_capstyle="round")
+            middle.plot([c, d], [-r, -s], "o", color="black", markersize=4)
+            if toll >= 0.05:
+                middle.text((c + d) / 2, -(r + s) / 2, f"{toll:.1f}", ha="center", va="center", fontsize=10)
         middle.set_axis_off()
         middle.set_title("the grid: flows (width) and tolls (min)")
         draw(right, found, rivals, REFERENCE)
