@@ -12,7 +12,7 @@ BENCH_READY := $(VENV)/.bench
 help:
 	@echo "make run      set up and reproduce the paper's Section V into reproduction/ (index.html)"
 	@echo "make test     set up and run ruff, mypy --strict and pytest"
-	@echo "make bench    set up and run the benchmarks: overhead, certificates, reproduction, queries needed, reliability"
+	@echo "make bench    set up and run the benchmarks: overhead, certificates, reproduction, queries needed, reliability, followers"
 	@echo "make peers    set up and run the benchmark against other solvers into peers/ (hours; it goes on where it was)"
 	@echo "make record   set up, reproduce from scratch, and make that the committed record and the table and figure in docs/"
 	@echo "make clean    remove the environment, the caches and reproduction/"
@@ -38,6 +38,7 @@ bench: $(DEV_READY)
 	$(BIN)/python benchmarks/reproduction.py
 	$(BIN)/python -m benchmarks.queries
 	$(BIN)/python -m benchmarks.reliability
+	$(BIN)/python -m benchmarks.followers
 
 peers: $(BENCH_READY)
 	$(BIN)/python -m benchmarks.peers.run --out peers

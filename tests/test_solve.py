@@ -395,3 +395,40 @@ def test_of_equal_values_the_first_is_the_best() -> None:
 def test_the_default_method_is_the_one_that_needs_the_fewest_queries() -> None:
     assert bizol.minimize(saturated(), budget=5, seed=0).method == bizol.Foresight()
     assert bizol.minimize(saturated(), budget=9, seed=0, workers=3).method == bizol.Foresight(workers=3)
+
+
+class Rough:
+    """A follower that states how accurate it is."""
+
+    def __init__(self, tolerance: float) -> None:
+        self.tolerance = tolerance
+
+    def __call__(self, x: Any) -> Any:
+        return np.clip(x, -0.5, 0.5)
+
+
+def rough(tolerance: float) -> bizol.Problem:
+    return saturated(response=Rough(tolerance), feasible_set=bizol.Box(-np.ones(3), np.ones(3)))
+
+
+def test_a_radius_too_small_for_the_follower_is_warned_of_once_and_before_it_costs_anything() -> None:
+    """n τ D / δ beyond a tenth: n = 3, D = 2√3."""
+    needed = 3 * 1e-4 * np.sqrt(12) / 0.1
+    with pytest.warns(
+        UserWarning, match=r"δ = 0.01 is small for a follower .* accurate to 0.0001 .*Take δ ≥ 0.01"
+    ) as said:
+        bizol.minimize(rough(1e-4), method=BiZOL(0.01, 0.1, 2), budget=50, seed=0)
+    assert len(said) == 1
+    assert said[0].filename == __file__
+    bizol.minimize(
+        rough(1e-4), method=BiZOL(1.01 * needed, 0.1, 2), budget=50, seed=0
+    )  # no warning: they are errors here
+    bizol.minimize(rough(1e-4), budget=50, seed=0)  # nor for a method without a radius
+    bizol.minimize(saturated(), method=BiZOL(1e-6, 0.1, 2), budget=50, seed=0)  # nor for a follower that states nothing
+
+
+def test_a_radius_that_becomes_too_small_is_warned_of_then() -> None:
+    shrinking = BiZOL(lambda k: 0.1 / 4**k, 0.1, 2)
+    with pytest.warns(UserWarning, match="is small for a follower") as said:
+        bizol.minimize(rough(1e-4), method=shrinking, budget=50, seed=0)
+    assert len(said) == 1

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+import bizol
 from bizol import BiZOL, Box
-from bizol.testing import check_feasible_set, check_method
+from bizol.testing import check_feasible_set, check_follower, check_method
 from tests.problems import saturated
 
 
@@ -151,3 +152,80 @@ def spoil_x(method: Any, state: Any, responses: Any) -> Any:
 def test_a_broken_method_is_caught_and_the_law_named(changes: Any, law: str) -> None:
     with pytest.raises(AssertionError, match=law):
         check_method(Wrapped(changes), saturated(feasible_set=Box(-np.ones(3), np.ones(3))))
+
+
+def test_every_kind_of_follower_passes_and_is_measured() -> None:
+    box = Box(-np.ones(2), np.ones(2))
+    follower = bizol.followers.QuadraticProgram(
+        np.eye(3), np.zeros(3), np.ones((3, 2)), np.vstack([np.eye(3), -np.eye(3)]), np.ones(6)
+    )
+    for vectorized in (False, True):
+        check = check_follower(follower, box, delta=0.1, vectorized=vectorized)
+        assert check.dimensions == (2, 3)
+        assert check.repeatability == 0
+        assert 0.5 < check.lipschitz <= np.sqrt(6) * 1.001
+        assert check.scatter < 1e-9
+    assert "n = 2 decisions, m = 3 responses" in str(check)
+    check_follower(bizol.followers.BallProjection(np.eye(2), [0, 0], 1.0), box, delta=0.3)
+    check_follower(lambda x: np.sqrt(np.abs(x)) * 0 + 3, box, delta=0.3)  # it need not react at all
+
+
+class Approximate:
+    """A follower whose answers are off by a little, the same at the same x."""
+
+    def __init__(self, error: float, tolerance: float | None) -> None:
+        self.error = error
+        if tolerance is not None:
+            self.tolerance = tolerance
+
+    def __call__(self, x: Any) -> Any:
+        return x + self.error * np.sin(1e9 * x)
+
+
+def lp_like(x: Any) -> Any:
+    """The cheaper of two goods is bought: a linear program."""
+    return np.array([1.0, 0.0]) if x[0] < 0.1 else np.array([0.0, 1.0])
+
+
+class Wandering:
+    """Several optimal responses, and which one is shown depends on what was asked before."""
+
+    def __init__(self) -> None:
+        self.last = 0.5
+
+    def __call__(self, x: Any) -> Any:
+        self.last = (self.last + x[0]) / 2 % 1.0
+        return np.array([self.last, 1 - self.last])
+
+
+def inside_only(x: Any) -> Any:
+    if np.abs(x).max() > 1:
+        raise ValueError("there is no price like that")
+    return x
+
+
+@pytest.mark.parametrize(
+    ("follower", "law"),
+    [
+        (lp_like, "the response does not jump: between x = .* several optimal responses, or a linear program"),
+        (Wandering(), "the same question has the same answer"),
+        (inside_only, "it answers at a point within δ = 0.1 of the set: .*no price like that"),
+        (lambda x: np.full(2, np.nan), "it answers at a point of the set: .*not finite"),
+        (lambda x: x[None], "must be a vector"),
+        (Approximate(1e-4, None), "a follower that scatters states how much"),
+        (Approximate(1e-4, 1e-8), "answers are as accurate as the stated tolerance, 1e-08; close by they scatter by"),
+    ],
+)
+def test_a_broken_follower_is_caught_and_the_law_named(follower: Any, law: str) -> None:
+    with pytest.raises(AssertionError, match=law):
+        check_follower(follower, Box(-np.ones(2), np.ones(2)), delta=0.1)
+
+
+def test_a_tolerance_that_is_stated_is_accepted() -> None:
+    check = check_follower(Approximate(1e-4, 1e-3), Box(-np.ones(2), np.ones(2)), delta=0.1)
+    assert 1e-6 < check.scatter < 1e-3
+
+
+def test_a_batch_whose_rows_mix_is_caught() -> None:
+    with pytest.raises(AssertionError, match=r"asked one by one it says the same|same question has the same answer"):
+        check_follower(lambda x: x + x.mean(), Box(-np.ones(2), np.ones(2)), delta=0.1, vectorized=True)

@@ -93,7 +93,7 @@ def test_the_flows_are_those_of_beckmanns_program(seed: int) -> None:
         solver="CLARABEL", tol_gap_abs=1e-9, tol_gap_rel=1e-9, tol_feas=1e-9
     )
     reference = by_origin.value.sum(axis=0)
-    assert follower(x) == pytest.approx(reference, abs=follower.tolerance * reference.max())
+    assert follower(x) == pytest.approx(reference, abs=1e-5 * reference.max())  # as accurate as the other solver
 
 
 def test_two_routes_share_as_the_closed_form_says() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,6 +14,7 @@ from bizol.feasible_sets.protocol import as_member
 from bizol.problem import Anchor, Problem
 from bizol.randomness import generator
 
+SHARE = 0.1  # of a typical slope: the error of an estimate that is still silently accepted
 COORDINATES = 200  # of each gradient; in higher dimension a random sample of this size is compared
 
 
@@ -43,6 +44,25 @@ class ProblemCheck:
             f"asked twice, answers differ by {self.repeatability:.1e} (relative)\n"
             f"grad_x is {self.grad_x_error:.1e} and grad_y {self.grad_y_error:.1e} from finite differences (relative)"
         )
+
+
+def too_fine(problem: Problem, delta: float) -> str:
+    """Say that a radius is too small for the tolerance the follower states; nothing where it states none.
+
+    Answers that are off by τ‖y‖ change an estimate of the Jacobian by about nτ‖y‖/δ. A typical slope is ‖y‖ over the
+    diameter of the set: the response changes by its own size from one end to the other.
+    """
+    tolerance: Any = getattr(problem.response, "tolerance", None)
+    if not is_real(tolerance) or not is_real(delta) or delta <= 0:
+        return ""
+    needed = problem.feasible_set.dimension * float(tolerance) * problem.feasible_set.diameter / SHARE
+    if delta >= needed:
+        return ""
+    return (
+        f"The radius δ = {delta:g} is small for a follower whose answers are accurate to {tolerance:g} of their size: "
+        f"estimates of its Jacobian may be off by {SHARE * needed / delta:.0%} of a typical slope. "
+        f"Take δ ≥ {needed:.1g}, or give the follower a smaller tolerance."
+    )
 
 
 def check_problem(

@@ -6,6 +6,7 @@ import inspect
 import json
 import re
 import signal
+import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from contextlib import ExitStack, contextmanager
@@ -18,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bizol.arrays import Points, Responses, as_size, owned
+from bizol.checks import too_fine
 from bizol.evaluation import (
     BreakerError,
     Evaluator,
@@ -100,6 +102,8 @@ def minimize(
 
     Runs whole iterations while the budget covers them. If a query is left then, the final decision is observed with it.
 
+    Where the follower states a `tolerance` and the method has a δ that is too small for it, a warning says so, once.
+
     Plainly called, it asks one query after the other and ends at the first that fails. With any of the arguments from
     `executor` on, failed queries are asked again and then left out (`Retries`), and the solution tells how it ended.
 
@@ -169,6 +173,8 @@ def minimize(
         raise ValueError(
             f"minimize(budget=...) must cover one iteration of {method!r}, {needed} queries, got {budget}."
         )
+    radius = getattr(method, "delta", None)
+    doubtful = _warned(problem, radius(0) if callable(radius) else radius)
     recorder, meter = Recorder(start.x, generator(start.seed, *OUTPUT)), NoiseMeter(repeats)
     stopped = False
     failure: BaseException | None = None
@@ -196,6 +202,7 @@ def minimize(
                 if state.move is not None and state.move is not move:
                     move = state.move
                     recorder.moved(move, to=state.x, queries=evaluator.queries)
+                    doubtful = doubtful or (radius is not None and _warned(problem, move.delta))
                     if repeats > 1:
                         meter.moved(move, problem.objective, previous, evaluator.replicates)
                 if repeats > 1:
@@ -346,6 +353,14 @@ def _execution(*, retries: Retries | None, **options: Any) -> Execution:
 def _answers_oddly(problem: Problem) -> bool:
     """Whether the follower takes a seed, or answers from outside."""
     return takes_seed(problem.response) or bool(getattr(problem.response, "outside", False))
+
+
+def _warned(problem: Problem, delta: float | None) -> bool:
+    """Whether δ is too small for the follower's tolerance, which is said aloud then."""
+    doubt = "" if delta is None else too_fine(problem, delta)
+    if doubt:
+        warnings.warn(doubt, stacklevel=3)
+    return bool(doubt)
 
 
 def _left_out(count: int) -> str:

@@ -1,20 +1,25 @@
-"""Conformance checks for what users bring: does my set, does my method, keep the laws the library relies on?
+"""Conformance checks for what users bring: does my set, my follower, my method keep the laws the library relies on?
 
-Each check raises an `AssertionError` that names the law that is broken and shows the case that breaks it, and returns
-nothing when all is well. Use them in your own tests.
+Each check raises an `AssertionError` that names the law that is broken and shows the case that breaks it. Use them in
+your own tests.
 """
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, final
 
-from bizol.arrays import Point, as_size
+import numpy as np
+from numpy.typing import NDArray
+
+from bizol.arrays import Point, Points, as_positive, as_size, is_real, to_numpy
 from bizol.evaluation import Evaluator
 from bizol.feasible_sets import FeasibleSet
 from bizol.feasible_sets.protocol import projection
 from bizol.methods import Method
 from bizol.methods.protocol import S
-from bizol.problem import Problem
+from bizol.problem import EvaluationError, Objective, Problem
 from bizol.randomness import generator
 
 
@@ -57,6 +62,116 @@ def check_feasible_set(feasible_set: FeasibleSet, *, trials: int = 50, seed: int
             _check_projection(feasible_set, onto(point.copy()), point, vertices)
 
 
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FollowerCheck:
+    """What `check_follower` measured on a follower that passed.
+
+    Attributes:
+        dimensions: (n, m).
+        repeatability: the largest difference between two answers to the same question, relative to the response.
+        lipschitz: the largest slope that was seen, ‖y(x) − y(x′)‖ / ‖x − x′‖; a lower bound on L_y.
+        scatter: how much answers to close questions differ beyond what a smooth response would, relative.
+        queries: how many responses it took.
+
+    """
+
+    dimensions: tuple[int, int]
+    repeatability: float
+    lipschitz: float
+    scatter: float
+    queries: int
+
+    def __str__(self) -> str:
+        n, m = self.dimensions
+        return (
+            f"n = {n} decisions, m = {m} responses, checked with {self.queries} queries\n"
+            f"asked twice, answers differ by {self.repeatability:.1e}; close by, they scatter by {self.scatter:.1e}\n"
+            f"the steepest change seen is {self.lipschitz:.3g} per unit"
+        )
+
+
+def check_follower(
+    follower: Callable[[Any], Any],
+    feasible_set: FeasibleSet,
+    *,
+    delta: float,
+    vectorized: bool = False,
+    trials: int = 20,
+    seed: int = 0,
+) -> FollowerCheck:
+    """Check that a follower answers as the library relies on: single-valued, without jumps, as accurate as it states.
+
+    Asks at random points of the set and within δ of it. Looks at the shape and finiteness of every answer, at whether
+    it is the same when asked again later, along random lines for jumps (as a follower with several optimal responses,
+    or a linear program, shows them), and at whether answers scatter more than the `tolerance` the follower states.
+
+    Args:
+        follower: from x (n,) to y (m,), or with `vectorized` from (k, n) to (k, m).
+        feasible_set: X.
+        delta: how far from X it will be asked.
+        vectorized: as in `Problem`.
+        trials: how many points and lines are tried.
+        seed: makes the trials repeatable.
+
+    Returns:
+        What was measured; printing it says it in words.
+
+    Example:
+        >>> import bizol
+        >>> check_follower(np.tanh, bizol.Box([-1, -1], [1, 1]), delta=0.1).dimensions
+        (2, 2)
+
+    """
+    as_size(trials, "check_follower(trials=...)")
+    as_positive(delta, "check_follower(delta=...)")
+    rng, n = generator(seed), feasible_set.dimension
+    nothing = Objective(lambda x, y: 0.0, lambda x, y: np.zeros(n), lambda x, y: 0 * y)
+    evaluator = Evaluator(Problem(nothing, follower, feasible_set, vectorized=vectorized))
+    ends = np.array([feasible_set.minimize_linear(rng.standard_normal(n)) for _ in range(2 * trials)])
+    points = feasible_set.center + rng.uniform(0, 1, (2 * trials, 1)) * (ends - feasible_set.center)
+    answers = _answers(evaluator, points, "a point of the set")
+    size = float(np.linalg.norm(answers, axis=1).max()) or 1.0
+    stated: Any = getattr(follower, "tolerance", None)
+    allowed = float(stated) if is_real(stated) else 0.0
+    again = _answers(evaluator, points[::-1], "a point of the set")[::-1]
+    repeatability = float(np.linalg.norm(again - answers, axis=1).max()) / size
+    row = int(np.linalg.norm(again - answers, axis=1).argmax())
+    _law(
+        repeatability <= max(2 * allowed, 1e-12),
+        f"the same question has the same answer; at x = {points[row]} they differ by {repeatability:.1e} (relative)",
+    )
+    if vectorized:
+        alone = np.concatenate([_answers(evaluator, point[None], "one decision at a time") for point in points])
+        _law(
+            float(np.abs(alone - answers).max()) <= max(2 * allowed, 1e-9) * size,
+            "asked one by one it says the same as asked all at once",
+        )
+    outward = ends + delta * np.array([_unit(end - feasible_set.center + 1e-300) for end in ends])
+    sideways = ends + delta * np.array([_unit(rng.standard_normal(n)) for _ in ends])
+    _answers(evaluator, np.concatenate([outward, sideways]), f"a point within δ = {delta:g} of the set")
+    slopes = [_steepest(evaluator, points[2 * k], points[2 * k + 1], size, allowed) for k in range(trials)]
+    scatter = _scatter(evaluator, feasible_set, points[:trials], rng) / size
+    if stated is None:
+        _law(
+            scatter <= 1e-7,
+            f"a follower that scatters states how much: answers close by differ by {scatter:.1e} (relative) more than "
+            f"a smooth response would; give it an attribute `tolerance`, or ask it with a fixed seed",
+        )
+    else:
+        _law(
+            scatter <= 3 * allowed + 1e-9,
+            f"answers are as accurate as the stated tolerance, {allowed:g}; close by they scatter by {scatter:.1e}",
+        )
+    return FollowerCheck(
+        dimensions=(n, answers.shape[1]),
+        repeatability=repeatability,
+        lipschitz=max(slopes),
+        scatter=scatter,
+        queries=evaluator.queries,
+    )
+
+
 def check_method(method: Method[S], problem: Problem, *, iterations: int = 5, seed: int = 0) -> None:
     """Check that a method asks purely, moves within the feasible set and accounts for its queries.
 
@@ -84,6 +199,46 @@ def check_method(method: Method[S], problem: Problem, *, iterations: int = 5, se
         _law(move is not None and move.queries == len(queries), "the move reports as many queries as were asked")
         _check_point(problem.feasible_set, after.x, f"the decision of iteration {after.iteration}")
         state = after
+
+
+def _answers(evaluator: Evaluator, points: Points, what: str) -> NDArray[np.float64]:
+    try:
+        return np.array(to_numpy(evaluator.evaluate(points)))
+    except EvaluationError as error:
+        raise AssertionError(f"Broken law: it answers at {what}: {error}") from error
+
+
+def _steepest(evaluator: Evaluator, start: Point, end: Point, size: float, allowed: float) -> float:
+    """Return the steepest slope along a line, after looking closer and closer at where the response changes most."""
+    first, steepest = None, 0.0
+    for _ in range(12):  # each a tenth of the one before, 10⁻¹² at the end; rounding is met before
+        length = float(np.linalg.norm(end - start))
+        line = start + np.linspace(0, 1, 11)[:, None] * (end - start)
+        if length == 0 or len(np.unique(line, axis=0)) < len(line):
+            break
+        answers = _answers(evaluator, line, "a point between two of the set")
+        changes = np.linalg.norm(np.diff(answers, axis=0), axis=1)
+        where = int(changes.argmax())
+        first = float(changes[where]) if first is None else first
+        if changes[where] <= (10 * allowed + 1e-9) * size:
+            break
+        steepest = max(steepest, 10 * float(changes[where]) / length)
+        start, end = line[where], line[where + 1]
+        _law(
+            float(np.linalg.norm(end - start)) > 1e-6 * (1 + float(np.linalg.norm(start)))
+            or changes[where] < 0.1 * first,
+            f"the response does not jump: between x = {start} and x = {end} it changes by {changes[where]:.3g}, as "
+            f"that of a follower with several optimal responses, or a linear program, does",
+        )
+    return steepest
+
+
+def _scatter(evaluator: Evaluator, feasible_set: FeasibleSet, points: Points, rng: np.random.Generator) -> float:
+    """Return the median over points of ‖y(x + h) − 2 y(x) + y(x − h)‖ / 2 for small h: zero but for inaccuracy."""
+    steps = 1e-6 * feasible_set.diameter * np.array([_unit(rng.standard_normal(point.size)) for point in points])
+    batch = np.concatenate([points + steps, points, points - steps])
+    after, here, before = np.split(_answers(evaluator, batch, "points close together"), 3)
+    return float(np.median(np.linalg.norm(after - 2 * here + before, axis=1))) / 2
 
 
 def _vertex(feasible_set: FeasibleSet, cost: Point) -> Point:

@@ -172,14 +172,22 @@ class ProjectionPopulation:
 
 
 def _share_out(agents: NDArray[np.float64], totals: Point) -> None:
-    """Project rows (k, N, d) onto {y ≥ 0, Σ y = total}, in place: everyone above a level gets what is above it."""
-    sorted_down = -np.sort(-agents, axis=-1)
-    surplus = np.cumsum(sorted_down, axis=-1)
-    surplus -= totals[:, None]
-    surplus /= np.arange(1, agents.shape[-1] + 1)  # the level, if the first so many had a share
-    sharers = (sorted_down > surplus).sum(axis=-1, keepdims=True)
-    agents -= np.take_along_axis(surplus, sharers - 1, axis=-1)
-    np.maximum(agents, 0.0, out=agents)
+    """Project rows (k, N, d) onto {y ≥ 0, Σ y = total}, in place: everyone above a level gets what is above it.
+
+    The level rises as those below it drop out, in at most d rounds (Michelot).
+    """
+    columns = np.moveaxis(agents, -1, 0).copy()  # (d, k, N): what is done for each agent is done for all at once
+    level = (columns.sum(axis=0) - totals) / len(columns)
+    for _ in range(len(columns)):
+        above = columns > level
+        count = above.sum(axis=0)
+        higher = (np.where(above, columns, 0.0).sum(axis=0) - totals) / count
+        if np.array_equal(higher, level):
+            break
+        level = higher
+    columns -= level
+    np.maximum(columns, 0.0, out=columns)
+    agents[...] = np.moveaxis(columns, 0, -1)
 
 
 def _stacked(jacobians: list[list[Points]]) -> list[Points]:

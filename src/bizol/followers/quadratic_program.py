@@ -107,7 +107,7 @@ class QuadraticProgram:
         _refuse_flat(self.P, self.A)
         length = np.linalg.norm(self.G, axis=1)
         object.__setattr__(self, "_length", np.where(length > 0, length, 1.0))
-        object.__setattr__(self, "_memory", _Memory())
+        object.__setattr__(self, "_memory", _Memory(self))
 
     def _take(self, names: tuple[str, str, str], parts: tuple[Any, Any, Any], m: int) -> None:
         """Keep one kind of constraints: normals, right side, and how the decision moves it."""
@@ -226,7 +226,7 @@ class QuadraticProgram:
             solver = piqp.DenseSolver()
             solver.settings.eps_abs = solver.settings.eps_rel = 1e-10
             solver.settings.max_iter = 100
-            rows = self.G / self._length[:, None]
+            rows = self._memory.normals
             equal = (self.A, self.b + self.T @ x) if len(self.A) else (None, None)
             below = (rows, None, bound) if len(rows) else (None, None, None)
             solver.setup(self.P, cost, *equal, *below)
@@ -238,7 +238,7 @@ class QuadraticProgram:
         said = f"PIQP says {str(status).rpartition('.')[2]} after {solver.result.info.iter} iterations"
         if "INFEASIBLE" in said:
             raise self._infeasible(x, said)
-        room = bound - (self.G @ solver.result.x) / self._length
+        room = bound - self._memory.normals @ solver.result.x
         return said, np.flatnonzero(np.asarray(solver.result.z_u)[: len(bound)] > np.maximum(room, 0.0))
 
     def _by_active_set(self, x: Point, cost: Point, bound: Point, said: str) -> tuple[str, NDArray[np.int64]]:
@@ -248,11 +248,10 @@ class QuadraticProgram:
         """
         from scipy.optimize import nnls
 
-        penalty = np.abs(self.P).max() * self.A.T @ self.A  # no matter where A y = b, and positive definite
-        right = self.b + self.T @ x
-        root = np.linalg.inv(np.linalg.cholesky(self.P + penalty))
-        shift = root @ (cost - np.abs(self.P).max() * self.A.T @ right)
-        rows = np.vstack([self.G / self._length[:, None], self.A, -self.A]) @ root.T
+        right, weight = self.b + self.T @ x, self._memory.weight
+        root = np.linalg.inv(np.linalg.cholesky(self.P + weight * self.A.T @ self.A))
+        shift = root @ (cost - weight * self.A.T @ right)
+        rows = np.vstack([self._memory.normals, self.A, -self.A]) @ root.T
         distance = np.concatenate([bound, right, -right]) + rows @ shift
         scale = max(1.0, float(np.abs(distance).max(initial=0.0)))
         system = -np.vstack([rows.T, distance / scale])
@@ -268,26 +267,36 @@ class QuadraticProgram:
         )
 
     def _piece(self, tight: NDArray[np.int64]) -> _Piece:
-        """Return the affine map from x to the response and the multipliers while the constraints `tight` are active."""
-        m, rows = len(self.q), self.G[tight] / self._length[tight, None]
-        if len(rows) and (
-            len(self.A) + len(rows) > m or np.linalg.matrix_rank(np.vstack([self.A, rows])) < len(self.A) + len(rows)
-        ):
-            tight = self._independent(tight)
-            rows = self.G[tight] / self._length[tight, None]
-        normals = np.vstack([self.A, rows])
-        system = np.block([[self.P, normals.T], [normals, np.zeros((len(normals), len(normals)))]])
-        length = self._length[tight]
-        moves = np.vstack([-self.Q, self.T, self.S[tight] / length[:, None]])
-        right = np.concatenate([-self.q, self.b, self.h[tight] / length])
-        both = np.linalg.solve(system, np.column_stack([moves, right]))
-        return _Piece(tight, both[:, :-1].copy(), both[:, -1].copy())
+        """Return the affine map from x to the response and the multipliers while the constraints `tight` are active.
+
+        With the rows N of the active constraints, their right sides r and C = N P⁻¹Nᵀ: λ = −C⁻¹(N P⁻¹c + r) and
+        y = −P⁻¹(c + Nᵀλ). Where rows depend on each other, C has no inverse, and some of them will do.
+        """
+        from scipy.linalg import LinAlgError, cho_solve, cholesky
+
+        known, e = self._memory, len(self.A)
+        while e + tight.size:
+            active = np.concatenate([np.arange(e), e + tight])
+            try:
+                lower = cholesky(known.cross[np.ix_(active, active)], lower=True, check_finite=False)
+                size = np.diagonal(lower)
+                if size.min() > 1e-7 * size.max():
+                    forces = -cho_solve((lower, True), known.base[active], check_finite=False)
+                    both = np.vstack([-known.free - known.spread[:, active] @ forces, forces])
+                    return _Piece(tight, both[:, :-1].copy(), both[:, -1].copy())
+            except LinAlgError:
+                pass
+            fewer = self._independent(tight)
+            if fewer.size == tight.size:
+                raise ResponseError("QuadraticProgram: active constraints are too close to depending on each other.")
+            tight = fewer
+        return _Piece(tight, -known.free[:, :-1], -known.free[:, -1])
 
     def _independent(self, tight: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return some of the constraints that say as much as all of them."""
         from scipy.linalg import qr
 
-        rows = self.G[tight] / self._length[tight, None]
+        rows = self._memory.normals[tight]
         if len(self.A):
             along = np.linalg.qr(self.A.T)[0]
             rows = rows - rows @ along @ along.T
@@ -300,7 +309,7 @@ class QuadraticProgram:
     ) -> NDArray[np.int64] | None:
         """Return None where force and room are beyond the margin, otherwise the constraint that is most wrong."""
         m = len(self.q)
-        forces, room = solution[m + len(self.A) :], bound - (self.G @ solution[:m]) / self._length
+        forces, room = solution[m + len(self.A) :], bound - self._memory.normals @ solution[:m]
         room[tight] = np.inf
         force = forces.min(initial=np.inf) / max(1.0, float(np.abs(forces).max(initial=0.0)))
         space = room.min(initial=np.inf) / max(1.0, float(np.abs(solution[:m]).max()))
@@ -330,14 +339,34 @@ class _Piece:
 
 @final
 class _Memory:
-    """What a program remembers: the pieces met last, and a solver for each thread; both only save time."""
+    """What a program keeps to save time: products of its data, the pieces met last, and a solver for each thread.
 
-    def __init__(self) -> None:
+    Along A y = b + T x, the cost may be replaced by that of P + σAᵀA and c − σAᵀ(b + T x), which has an inverse.
+    """
+
+    def __init__(self, program: QuadraticProgram) -> None:
+        P, A, length = program.P, program.A, program._length[:, None]
         self.pieces: tuple[_Piece, ...] = ()
         self._here = threading.local()
+        self.weight = float(np.abs(P).max()) / (float(np.abs(A).max(initial=0.0)) or 1.0) ** 2  # σ
+        self.normals = program.G / length
+        inverse = np.linalg.inv(P + self.weight * A.T @ A)
+        rows = np.vstack([A, self.normals])  # N, of all constraints
+        right = np.column_stack(
+            [np.vstack([program.T, program.S / length]), np.append(program.b, program.h / length[:, 0])]
+        )
+        costs = np.column_stack([program.Q, program.q]) - self.weight * A.T @ right[: len(A)]
+        self.spread = (inverse + inverse.T) / 2 @ rows.T  # P⁻¹Nᵀ
+        self.cross = rows @ self.spread
+        self.free = (inverse + inverse.T) / 2 @ costs  # P⁻¹c: slopes and, in the last column, the constant
+        self.base = rows @ self.free + right
 
-    def __reduce__(self) -> tuple[type[_Memory], tuple[()]]:
-        return _Memory, ()  # in another process, all begins anew
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: part for name, part in vars(self).items() if name != "_here"} | {"pieces": ()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._here = threading.local()
 
     def refresh(self, piece: _Piece) -> None:
         """Put a piece first; a single assignment, so that threads need no lock."""

@@ -75,7 +75,7 @@ class TrafficEquilibrium:
         tolled: ArrayLike | None = None,
         alpha: ArrayLike = 0.15,
         power: ArrayLike = 4.0,
-        relative_gap: float = 1e-10,
+        relative_gap: float = 1e-12,
     ) -> None:
         ends = np.array(links, dtype=np.int64)
         trips = np.array(demand, dtype=np.float64)
