@@ -18,6 +18,7 @@ SLOPES = np.diag(LEAVE) - MOVE * (np.eye(4, k=1) + np.eye(4, k=-1))
 SEATS = np.array([9_600.0, 12_800.0, 11_200.0, 8_000.0])
 START = np.full(4, 4.0)
 BEST = np.linalg.solve(SLOPES + SLOPES.T, FREE)  # of (FREE − SLOPES x)ᵀx; no train is full there
+REFERENCE = -float(BEST @ (FREE - SLOPES @ BEST)) / 1_000
 days = np.random.default_rng(2)
 tried: list[np.ndarray] = []  # the fares of every day
 

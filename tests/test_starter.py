@@ -49,7 +49,7 @@ def test_its_test_passes_and_notices_a_mistake(begun: tuple[Path, str], tmp_path
         (tmp_path / name).write_bytes(text)
     tests = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "error")
     code, output = run(*tests, folder=tmp_path)
-    assert (code, "2 passed" in output) == (0, True), output
+    assert (code, "3 passed" in output) == (0, True), output
     problem = tmp_path / "my_problem.py"
     problem.write_text(problem.read_text().replace("return COST - prices", "return prices - COST"))
     code, output = run(*tests, folder=tmp_path)

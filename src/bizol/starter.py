@@ -77,6 +77,10 @@ def test_answers_repeat_and_gradients_are_those_of_the_value() -> None:
     RUN.problem.check()
 
 
+def test_the_follower_answers_without_jumps() -> None:
+    bizol.testing.check_follower(RUN.problem.response, RUN.problem.feasible_set, delta=0.01)
+
+
 def test_the_best_prices_are_found() -> None:
     best = np.array([1.4, 1.05, 0.85])  # by hand: halfway between cost and demand, or where the stock is just sold
     profit = -loss(best, respond(best))
