@@ -6,8 +6,9 @@ BIN := $(VENV)/bin
 USER_READY := $(VENV)/.user
 DEV_READY := $(VENV)/.dev
 BENCH_READY := $(VENV)/.bench
+GALLERY_READY := $(VENV)/.gallery
 
-.PHONY: help run test lint typecheck pytest bench peers record clean
+.PHONY: help run test lint typecheck pytest bench peers record gallery clean
 
 help:
 	@echo "make run      set up and reproduce the paper's Section V into reproduction/ (index.html)"
@@ -15,6 +16,7 @@ help:
 	@echo "make bench    set up and run the benchmarks: overhead, certificates, reproduction, queries needed, reliability, followers"
 	@echo "make peers    set up and run the benchmark against other solvers into peers/ (hours; it goes on where it was)"
 	@echo "make record   set up, reproduce from scratch, and make that the committed record and the table and figure in docs/"
+	@echo "make gallery  set up, measure the examples and draw their pictures into docs/gallery/"
 	@echo "make clean    remove the environment, the caches and reproduction/"
 
 run: $(USER_READY)
@@ -51,6 +53,10 @@ record: $(DEV_READY)
 	$(BIN)/python -m bizol.reproduction.record reproduction/record.json reproduction/quick/record.json
 	cp reproduction/figures/figure-4.svg reproduction/tables/table-1.md docs/
 
+gallery: $(GALLERY_READY)
+	$(BIN)/python -m benchmarks.gallery --pictures docs/gallery
+	$(BIN)/python -m benchmarks.gallery
+
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; assert sys.version_info >= (3, 11), "bizol needs Python 3.11 or newer"'
 	$(PYTHON) -m venv $(VENV)
@@ -65,6 +71,10 @@ $(DEV_READY): pyproject.toml | $(BIN)/python
 
 $(BENCH_READY): pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[bench]"
+	@touch $@
+
+$(GALLERY_READY): pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[gallery]"
 	@touch $@
 
 clean:

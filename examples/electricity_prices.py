@@ -58,7 +58,7 @@ if __name__ == "__main__":
     rivals = {"CMA-ES": cma_es(problem, START, budget)}
     print("prices: " + ", ".join(f"{name} {price:.3f} €/kWh" for name, price in zip(ZONES, found.x, strict=True)))
     report(found, rivals, REFERENCE)
-    print(bizol.certify(problem, found.x, delta=0.001, directions=16, seed=1))
+    print(bizol.certify(problem, found.x, delta=0.001, directions=24, seed=1))
     with canvas() as pyplot:
         figure, (left, right) = pyplot.subplots(1, 2, figsize=(7.5, 3.2), layout="constrained")
         for name, y, style, color in (

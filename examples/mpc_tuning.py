@@ -42,7 +42,7 @@ if __name__ == "__main__":
     rivals = {"CMA-ES": cma_es(problem, START, budget)}
     print(f"weights {np.exp(found.x).round(3)}")
     report(found, rivals, REFERENCE)
-    print(bizol.certify(problem, found.x, delta=0.01, directions=16, seed=1))
+    print(bizol.certify(problem, found.x, delta=0.01, directions=32, seed=1))
     with canvas() as pyplot:
         figure, axes = pyplot.subplot_mosaic(
             [["position", "gap"], ["angle", "gap"]], figsize=(7.5, 3.6), layout="constrained"

@@ -12,10 +12,13 @@ import numpy as np
 import bizol
 from bizol.report.figures import BASE, OURS, THEIRS, canvas
 
-FREE = np.array([14_400.0, 22_400.0, 19_200.0, 11_200.0])  # riders at fare zero
-LEAVE, MOVE = np.array([960.0, 1_280.0, 1_120.0, 800.0]), 192.0  # for every euro: those who stay away or change times
+FREE = np.array([57_600.0, 89_600.0, 76_800.0, 44_800.0])  # riders at fare zero
+LEAVE, MOVE = (
+    np.array([3_840.0, 5_120.0, 4_480.0, 3_200.0]),
+    768.0,
+)  # for every euro: those who stay away or change times
 SLOPES = np.diag(LEAVE) - MOVE * (np.eye(4, k=1) + np.eye(4, k=-1))
-SEATS = np.array([9_600.0, 12_800.0, 11_200.0, 8_000.0])
+SEATS = np.array([38_400.0, 51_200.0, 44_800.0, 32_000.0])
 START = np.full(4, 4.0)
 BEST = np.linalg.solve(SLOPES + SLOPES.T, FREE)  # of (FREE − SLOPES x)ᵀx; no train is full there
 REFERENCE = -float(BEST @ (FREE - SLOPES @ BEST)) / 1_000
@@ -62,6 +65,7 @@ if __name__ == "__main__":
             else:
                 solution = bizol.minimize(problem, START, budget=budget, seed=0, repeats=int(name[-1]))
                 fares, name = solution.x, f"bizol, {name}"
+                print(solution.message)
             gaps = [missed(asked) for asked in tried]
             axes.scatter(range(1, len(gaps) + 1), gaps, 9, color=color, marker=marker, label=name)
             print(f"{name:>16}: fares {fares.round(2)}, normalized gap {missed(fares):.3%}")
@@ -70,5 +74,5 @@ if __name__ == "__main__":
         axes.legend(loc="lower left")
         figure.savefig(picture)
     assert solution.noise is not None
-    print(f"{solution.message} Counts vary by {solution.noise.level:.0f} riders from day to day.")
+    print(f"Counts vary by {solution.noise.level:.0f} riders from day to day.")
     print(bizol.certify(problem, solution.x, delta=1.0, directions=60, seed=1))

@@ -54,7 +54,7 @@ if __name__ == "__main__":
     )
     print(f"a planner would need {planned(braess):.1f}. The grid:")
     report(found, rivals, REFERENCE)
-    print(bizol.certify(problem, found.x, delta=0.2, directions=96, seed=1))
+    print(bizol.certify(problem, found.x, delta=0.2, directions=192, seed=1))
     with canvas() as pyplot:
         figure, (left, middle, right) = pyplot.subplots(1, 3, figsize=(10, 3.2), layout="constrained")
         tolls = np.linspace(0, 30, 121)
