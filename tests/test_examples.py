@@ -14,13 +14,13 @@ import pytest
 ROOT = Path(__file__).parents[1]
 HELPERS = {"comparison", "retailers"}
 GALLERY = {  # what it takes here to be within one percent; 50 (n + 1) queries at most
-    "demand_response": 60,
-    "electricity_prices": 40,
-    "external_program": 100,
-    "hyperparameters": 60,
-    "mpc_tuning": 40,
+    "demand_response": 40,
+    "electricity_prices": 20,
+    "external_program": 60,
+    "hyperparameters": 40,
+    "mpc_tuning": 25,
     "noisy_follower": 250,
-    "tolls": 100,
+    "tolls": 40,
 }
 EXAMPLES = [path for path in sorted((ROOT / "examples").glob("*.py")) if path.stem not in {*HELPERS, *GALLERY}]
 BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
