@@ -1,4 +1,4 @@
-"""Every example and every Python block of the README runs, and the gallery reaches what it says."""
+"""Every example and every Python block of README and docs/followers.md runs; the gallery keeps its word."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ GALLERY = {  # what it takes here to be within one percent; 50 (n + 1) queries a
     "tolls": 40,
 }
 EXAMPLES = [path for path in sorted((ROOT / "examples").glob("*.py")) if path.stem not in {*HELPERS, *GALLERY}]
-BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
+PAGES = {
+    page: re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), flags=re.DOTALL)
+    for page in ("README.md", "docs/followers.md")
+}
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
@@ -61,11 +64,12 @@ def test_the_gallery_is_short_and_shown(name: str) -> None:
 
 def test_there_are_examples() -> None:
     assert len(EXAMPLES) >= 3
-    assert len(BLOCKS) >= 1
+    assert all(len(blocks) >= 1 for blocks in PAGES.values())
 
 
-def test_the_blocks_of_the_readme_run_one_after_the_other(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("page", PAGES)
+def test_the_blocks_of_a_page_run_one_after_the_other(page: str, capsys: pytest.CaptureFixture[str]) -> None:
     scope: dict[str, object] = {}
-    for block in BLOCKS:
-        exec(compile(block, "README.md", "exec"), scope)
+    for block in PAGES[page]:
+        exec(compile(block, page, "exec"), scope)
     assert capsys.readouterr().out.strip()
