@@ -89,6 +89,14 @@ def test_at_a_kink_both_sides_are_limits() -> None:
     assert alone(np.array([0.5])) == pytest.approx([0.0])
 
 
+def test_players_who_are_alike_turn_together() -> None:
+    """Two players with the same costs are at a limit both or neither: the mixed combinations have no neighbor."""
+    pair = game(0, players=2, d=1, n=1, curvature=np.ones((2, 1)), offset=np.zeros((2, 1)), matrix=np.ones((2, 1, 1)),
+                price=np.eye(1), lower=np.zeros((2, 1)), upper=np.ones((2, 1)))  # fmt: skip
+    found = sorted(tuple(matrix.ravel()) for matrix in pair.limiting_jacobians(np.zeros(1)))
+    assert np.array(found) == pytest.approx(np.array([[-0.4, -0.4], [0.0, 0.0]]))
+
+
 @given(seed=seeds)
 def test_an_equilibrium_of_a_rotating_operator_is_what_linear_algebra_says(seed: int) -> None:
     """Strongly monotone, far from symmetric, with a curved part: no potential exists. Inside Y, F vanishes."""

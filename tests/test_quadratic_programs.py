@@ -147,6 +147,19 @@ def test_a_vertex_with_more_constraints_than_dimensions() -> None:
         assert_optimal(follower, x)
 
 
+def test_active_constraints_of_the_wrong_side_of_a_kink_are_corrected(monkeypatch: pytest.MonkeyPatch) -> None:
+    """y = min(x, 1) once more for each coordinate, beside the kink, with what is active on its other side."""
+    follower = QuadraticProgram(np.eye(3), np.zeros(3), -np.eye(3), np.eye(3), np.ones(3))
+    for guess in ([], [0, 1, 2], [1], [0, 2]):
+        monkeypatch.setattr(
+            QuadraticProgram, "_by_interior_point", lambda *given, guess=guess: ("", np.array(guess, dtype=np.int64))
+        )
+        for off in (1e-4, 1e-6, 1e-8, -1e-8, -1e-6, -1e-4):
+            x = 1 + off * np.array([1.0, -1.0, 2.0])
+            fresh = pickle.loads(pickle.dumps(follower))
+            assert np.abs(fresh(x) - np.minimum(x, 1)).max() <= 1.1 * follower.tolerance
+
+
 def test_without_inequalities_it_is_a_linear_map() -> None:
     follower = QuadraticProgram(np.diag([1.0, 2.0]), [0, 0], -np.eye(2), A=[[1.0, 1.0]], b=[1.0], T=[[1.0, 0.0]])
     assert isinstance(follower, KnownStructure)
@@ -190,21 +203,58 @@ def test_an_infeasible_lower_level_says_where_and_what_the_solver_said() -> None
     assert follower(np.array([0.5])) == pytest.approx([-0.5])
 
 
+def narrow_gate() -> QuadraticProgram:
+    """y₁ ≥ 0.4 and y₁ ≤ 0.5 + 2 x₂: nothing fits below x₂ = −0.05."""
+    return QuadraticProgram(np.eye(2), [0, 0], -np.eye(2), [[1, 0], [-1, 0]], [0.5, -0.4], [[0.0, 2.0], [0.0, 0.0]])
+
+
 @pytest.mark.parametrize("vectorized", [False, True])
-def test_infeasibility_is_left_to_the_failure_policy_and_not_asked_again(vectorized: bool) -> None:
-    follower = QuadraticProgram(np.eye(2), [0, 0], -np.eye(2), [[1, 0], [-1, 0]], [0.5, -0.4], [[0.0, 2.0], [0.0, 0.0]])
+def test_infeasibility_costs_its_own_query_and_is_not_asked_again(vectorized: bool) -> None:
+    gate, refused = narrow_gate(), []
+
+    def follower(x: Array) -> Array:
+        try:
+            return gate(x)
+        except bizol.ResponseError:
+            if x.ndim == 1 or len(x) == 1:
+                refused.append(tuple(x.ravel()))
+            raise
+
     problem = bizol.Problem(
         bizol.Objective(lambda x, y: y @ y, lambda x, y: 0 * x, lambda x, y: 2 * y),
         follower,
         bizol.Box([-1, -0.05], [1, 1]),
         vectorized=vectorized,
-    )  # y₁ ≥ 0.4 and y₁ ≤ 0.5 + 2 x₂: nothing fits below x₂ = −0.05, where pairs reach
+    )
     method = bizol.BiZOL(delta=0.05, step=0.2, batch=4)
     solution = bizol.minimize(problem, [0.0, -0.04], method=method, budget=90, seed=1, retries=bizol.Retries(breaker=1))
-    assert solution.unanswered > 0
-    assert solution.queries <= 90
+    assert solution.status is bizol.Status.BUDGET_SPENT
+    assert solution.unanswered == len(refused) == len(set(refused)) > 0
     with pytest.raises(bizol.EvaluationError, match=r"no feasible response at x = .*PIQP says"):
         bizol.minimize(problem, [0.0, -0.05], method=method, budget=90, seed=1)
+
+
+def test_on_a_kink_the_way_one_came_changes_no_bit() -> None:
+    """Where two pieces meet, both are right to the tolerance; which is shown must not depend on what is remembered."""
+    rng = np.random.default_rng(1)
+    for seed in range(12):
+        follower = program(seed, equalities=0)
+        low, high = 0.3 * rng.standard_normal((2, 3))
+        start, end = low, high
+        if follower.pieces(low).labels == follower.pieces(high).labels:
+            continue
+        for _ in range(60):
+            middle = (low + high) / 2
+            low, high = (
+                (middle, high) if follower.pieces(middle).labels == follower.pieces(start).labels else (low, middle)
+            )
+        answers = []
+        for way in ([], [start, low], [end, high], [end, start]):
+            fresh = program(seed, equalities=0)
+            for x in way:
+                fresh(x)
+            answers.append(fresh((low + high) / 2))
+        assert all(np.array_equal(answers[0], answer) for answer in answers), seed
 
 
 def test_a_solver_that_gives_up_is_quoted(monkeypatch: pytest.MonkeyPatch) -> None:

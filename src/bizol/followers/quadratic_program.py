@@ -250,7 +250,7 @@ class QuadraticProgram:
 
         right, weight = self.b + self.T @ x, self._memory.weight
         root = np.linalg.inv(np.linalg.cholesky(self.P + weight * self.A.T @ self.A))
-        shift = root @ (cost - weight * self.A.T @ right)
+        shift = root @ cost
         rows = np.vstack([self._memory.normals, self.A, -self.A]) @ root.T
         distance = np.concatenate([bound, right, -right]) + rows @ shift
         scale = max(1.0, float(np.abs(distance).max(initial=0.0)))
@@ -341,7 +341,7 @@ class _Piece:
 class _Memory:
     """What a program keeps to save time: products of its data, the pieces met last, and a solver for each thread.
 
-    Along A y = b + T x, the cost may be replaced by that of P + σAᵀA and c − σAᵀ(b + T x), which has an inverse.
+    Along A y = b + T x, P may be replaced by P + σAᵀA, which has an inverse: it moves the equalities' multipliers only.
     """
 
     def __init__(self, program: QuadraticProgram) -> None:
@@ -355,7 +355,7 @@ class _Memory:
         right = np.column_stack(
             [np.vstack([program.T, program.S / length]), np.append(program.b, program.h / length[:, 0])]
         )
-        costs = np.column_stack([program.Q, program.q]) - self.weight * A.T @ right[: len(A)]
+        costs = np.column_stack([program.Q, program.q])
         self.spread = (inverse + inverse.T) / 2 @ rows.T  # P⁻¹Nᵀ
         self.cross = rows @ self.spread
         self.free = (inverse + inverse.T) / 2 @ costs  # P⁻¹c: slopes and, in the last column, the constant
