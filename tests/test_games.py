@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
@@ -67,6 +67,7 @@ def test_a_symmetric_game_is_a_quadratic_program(seed: int) -> None:
     assert follower(x) == pytest.approx(program(x), abs=2 * follower.tolerance * 4)
 
 
+@settings(max_examples=25)
 @given(seed=seeds)
 def test_jacobians_are_finite_differences_inside_a_piece(seed: int) -> None:
     follower = game(seed)

@@ -160,6 +160,25 @@ def test_active_constraints_of_the_wrong_side_of_a_kink_are_corrected(monkeypatc
             assert np.abs(fresh(x) - np.minimum(x, 1)).max() <= 1.1 * follower.tolerance
 
 
+def test_an_inequality_that_repeats_an_equality_does_no_harm() -> None:
+    follower = QuadraticProgram(
+        np.eye(2), [0, 0], -np.eye(2), [[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]], [0.5, 1.0, -0.5], A=[[2.0, 0.0]], b=[1.0]
+    )
+    for x in np.random.default_rng(0).standard_normal((20, 2)) * 2:
+        assert follower(x) == pytest.approx([0.5, min(x[1], 1.0)], abs=1e-9)
+
+
+def test_constraints_that_nearly_coincide_are_solved_or_said_to_be_too_close() -> None:
+    """Two planes at an angle of 1e-9 that both bind: their forces cannot be told apart."""
+    G = np.array([[1.0, 0.0], [1.0, 1e-9], [0.0, 1.0]])
+    follower = QuadraticProgram(np.eye(2), [0, 0], -np.eye(2), G, [1.0, 1.0, 1e9])
+    for x in ([5.0, 0.0], [5.0, 3.0], [5.0, -3.0]):
+        try:
+            assert follower(np.array(x)) == pytest.approx([1.0, x[1]], abs=1e-6)
+        except bizol.ResponseError as error:
+            assert "could not be solved accurately at x" in str(error)  # noqa: PT017
+
+
 def test_without_inequalities_it_is_a_linear_map() -> None:
     follower = QuadraticProgram(np.diag([1.0, 2.0]), [0, 0], -np.eye(2), A=[[1.0, 1.0]], b=[1.0], T=[[1.0, 0.0]])
     assert isinstance(follower, KnownStructure)

@@ -139,6 +139,17 @@ def test_the_network_of_the_speed_target() -> None:
     assert gap_by_hand(follower, flows, np.ones(76)) <= 1e-6
 
 
+def test_where_newton_steps_lead_up_drivers_are_moved_route_by_route(monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = TrafficEquilibrium(**grid(2, 3))(np.ones(14))
+    monkeypatch.setattr("bizol.followers.traffic._newton", lambda differences, slopes, extra, share: extra)
+    slow = TrafficEquilibrium(**grid(2, 3), relative_gap=1e-7)
+    assert slow.tolerance == pytest.approx(1e-7**0.5)
+    assert slow(np.ones(14)) == pytest.approx(expected, abs=slow.tolerance * expected.max())
+    monkeypatch.setattr("bizol.followers.traffic._diagonal", lambda differences, slopes, extra, share: extra)
+    with pytest.raises(bizol.ResponseError, match="the relative gap is"):
+        TrafficEquilibrium(**grid(2, 3))(np.ones(14))
+
+
 def test_failures_name_the_decision(monkeypatch: pytest.MonkeyPatch) -> None:
     follower = TrafficEquilibrium(**grid(2, 2))
     with pytest.raises(bizol.ResponseError, match=r"link 3 costs less than nothing, .* at x = \["):

@@ -208,7 +208,11 @@ class QuadraticProgram:
         for guess in (self._by_interior_point, self._by_active_set):
             said, tight = guess(x, cost, bound, said)
             for _ in range(CORRECTIONS):
-                piece = self._piece(tight)
+                try:
+                    piece = self._piece(tight)
+                except np.linalg.LinAlgError as error:
+                    said = f"{said}, but {error}"
+                    break
                 solution = piece.at(x)
                 exchange = self._verdict(solution, piece.tight, bound, margin=-self.tolerance)
                 if exchange is None:
@@ -288,7 +292,7 @@ class QuadraticProgram:
                 pass
             fewer = self._independent(tight)
             if fewer.size == tight.size:
-                raise ResponseError("QuadraticProgram: active constraints are too close to depending on each other.")
+                raise LinAlgError("active constraints are too close to depending on each other")
             tight = fewer
         return _Piece(tight, -known.free[:, :-1], -known.free[:, -1])
 

@@ -208,7 +208,8 @@ class TrafficEquilibrium:
                 way = moved.share - routes.share  # within pairs it adds up to zero: only differences of prices count
                 later = routes.links @ (self.cost(moved.flows()) + tolls)
                 # The cost is convex in the flow: the potential changes by at most the mean of its slopes at both ends.
-                if (later - later[main][routes.pair]) @ way <= -0.5 * float(extra @ way):
+                descent = -float(extra @ way)
+                if descent > 0 and (later - later[main][routes.pair]) @ way <= 0.5 * descent:
                     return moved, saving
                 length /= 3
         return routes, 0.0
