@@ -40,7 +40,7 @@ from bizol.evaluation import (
 from bizol.methods import Method
 from bizol.methods.default import default_method
 from bizol.methods.protocol import S
-from bizol.noise import NoiseMeter
+from bizol.noise import Noise, NoiseMeter
 from bizol.problem import EvaluationError, Problem, UnansweredError
 from bizol.progress import query_bar
 from bizol.randomness import OUTPUT, generator
@@ -220,24 +220,7 @@ def minimize(
             if book is not None and isinstance(error, KeyboardInterrupt):
                 book.refresh()
         status = _status(stopped=stopped, failure=failure)
-        noise = meter.noise()
-        remarks = (
-            status.value,
-            str(failure or ""),
-            getattr(state, "remark", ""),
-            _left_out(evaluator.unanswered),
-            "" if noise is None or move is None else noise.remark(move.delta),
-        )
-        solution = recorder.solution(
-            queries=evaluator.queries,
-            status=status,
-            message=" ".join(filter(None, remarks)),
-            seed=start.seed,
-            method=method,
-            unanswered=evaluator.unanswered,
-            noise=noise,
-            pending=tuple(failure.queries) if isinstance(failure, PendingError) else (),
-        )
+        solution = _concluded(status, failure, method, state, recorder, evaluator, meter.noise())
         if book is not None and not isinstance(failure, JournalError):
             best = None if isnan(solution.value) else solution.value
             book.append(Event("end", info=json.dumps({"status": status.name, "best": best})))
@@ -246,6 +229,35 @@ def minimize(
         failure.add_note("What the run had found until then is this exception's `solution`.")
         raise failure
     return solution
+
+
+def _concluded(
+    status: Status,
+    failure: BaseException | None,
+    method: Method[S],
+    state: S,
+    recorder: Recorder,
+    evaluator: Evaluator,
+    noise: Noise | None,
+) -> Solution:
+    """Return what was found, and say in words how it went."""
+    remarks = (
+        status.value,
+        str(failure or ""),
+        getattr(state, "remark", ""),
+        _left_out(evaluator.unanswered),
+        "" if noise is None or state.move is None else noise.remark(state.move.delta),
+    )
+    return recorder.solution(
+        queries=evaluator.queries,
+        status=status,
+        message=" ".join(filter(None, remarks)),
+        seed=state.seed,
+        method=method,
+        unanswered=evaluator.unanswered,
+        noise=noise,
+        pending=tuple(failure.queries) if isinstance(failure, PendingError) else (),
+    )
 
 
 def _advance(method: Method[S], state: S, evaluator: Evaluator, *, named: bool = False) -> Iterator[S]:
