@@ -1,7 +1,7 @@
 """The gallery, measured: references by brute force, and how far the default and a rival get from them.
 
 python -m benchmarks.gallery                        the table of docs/gallery.md
-python -m benchmarks.gallery --references           look for better references first, with 20 starts each
+python -m benchmarks.gallery --references           look for better references, from several starts
 python -m benchmarks.gallery --pictures docs/gallery  draw the pictures of the documentation
 """
 
@@ -84,7 +84,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", default=SHOWN)
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--starts", type=int, default=20)
+    parser.add_argument("--starts", type=int, default=5)
     parser.add_argument("--references", action="store_true")
     parser.add_argument("--pictures", type=Path)
     given = parser.parse_args(arguments)

@@ -12,7 +12,7 @@ from bizol.followers import QuadraticProgram
 from bizol.report.figures import OURS, THEIRS, canvas
 
 HOMES, PERIODS, LIMIT = 20, 8, 1.3  # the feeder carries 1.3 kWh per home and period
-REFERENCE = 0.6100596479073314  # the lowest of thousands of queries from 20 starts: benchmarks/gallery.py
+REFERENCE = 0.6100596479073314  # the lowest value known: benchmarks/gallery.py --references
 
 chance = np.random.default_rng(3)
 USUAL = np.array([0.5, 0.4, 1.0, 0.8, 0.9, 1.3, 2.4, 1.5]) * chance.uniform(0.6, 1.4, (HOMES, PERIODS))  # kWh

@@ -16,7 +16,7 @@ from bizol.report.figures import OURS, THEIRS, canvas
 ZONES = ("homes", "industry", "shops")
 USUAL_PRICE, WHOLESALE = 0.30, 0.12  # euros per kWh
 LOWEST, PENALTY = 0.95, 1e4  # volts per volt; euros per hour and squared deviation
-REFERENCE = -167.82689579560736  # the lowest of thousands of queries from 20 starts: benchmarks/gallery.py
+REFERENCE = -167.82689579560736  # the lowest value known: benchmarks/gallery.py --references
 
 network = pandapower.networks.create_cigre_network_lv()
 zone = np.array(["RIC".index(name.split()[1][0]) for name in network.load.name])  # of each load

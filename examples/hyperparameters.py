@@ -15,7 +15,7 @@ import bizol
 from bizol.report.figures import OURS, THEIRS, canvas
 
 POINTS = 12  # of the grid, a side
-REFERENCE = 0.26391798719940346  # the lowest of thousands of queries from 20 starts: benchmarks/gallery.py
+REFERENCE = 0.26391798719940346  # the lowest value known: benchmarks/gallery.py --references
 
 raw, disease = load_diabetes(return_X_y=True)
 features = StandardScaler().fit_transform(PolynomialFeatures(2, include_bias=False).fit_transform(raw))

@@ -13,7 +13,7 @@ import bizol
 from bizol.report.figures import OURS, THEIRS, canvas
 
 STEPS, DT = 30, 0.3  # seconds a step
-REFERENCE = 3.1923985911396633  # the lowest of thousands of queries from 20 starts: benchmarks/gallery.py
+REFERENCE = 3.1923985911396633  # the lowest value known: benchmarks/gallery.py --references
 
 # Position and speed of the trolley, angle and speed of the load on a rope of two meters, pushed by an acceleration.
 change = np.array([[0, 1, 0, 0, 0], [0, 0, 0, 0, 1], [0, 0, 0, 1, 0], [0, 0, -9.81 / 2, -0.1, -1 / 2], [0, 0, 0, 0, 0]])
