@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -403,7 +404,8 @@ def test_everything_is_exported_to_the_last_bit(tmp_path: Path, monkeypatch: pyt
     for name in ("out.csv", "out.parquet"):
         code, output = run("export", journal, tmp_path / name)
         assert (code, "36 rows" in output) == (0, True)
-        frame = pandas.read_csv(tmp_path / name) if name.endswith("csv") else pandas.read_parquet(tmp_path / name)
+        read = partial(pandas.read_csv, float_precision="round_trip") if name.endswith("csv") else pandas.read_parquet
+        frame = read(tmp_path / name)
         x, y = (frame[[f"{letter}{i}" for i in range(3)]].to_numpy() for letter in "xy")
         assert np.array_equal(saturate(x), y)
         assert frame["id"][1] == "0.1+.0"
