@@ -32,7 +32,7 @@ typecheck: $(DEV_READY)
 	$(BIN)/mypy --strict
 
 pytest: $(DEV_READY)
-	$(BIN)/pytest --cov --cov-report=term-missing:skip-covered
+	$(BIN)/pytest --numprocesses 2 --dist loadfile --cov --cov-report=term-missing:skip-covered
 
 bench: $(DEV_READY)
 	$(BIN)/python benchmarks/overhead.py
