@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice, pairwise
 from typing import Any
@@ -16,6 +17,7 @@ import bizol
 from benchmarks.queries import calibrated, dominated, reference
 from bizol import EvaluationError, Foresight, Objective, Problem
 from bizol.methods.descent import descend
+from bizol.methods.foresight import ForesightState
 from bizol.problem import UnansweredError
 from bizol.sensitivity import Secant, remember
 from bizol.solution import Recorder
@@ -202,6 +204,39 @@ class TestLaws:
         theirs = bizol.minimize(problem, budget=25, seed=0)
         assert theirs.x == pytest.approx(bizol.minimize(ours, budget=25, seed=0).x, abs=1e-9)
         assert type(theirs.y).__module__.startswith("array_api_strict")
+
+
+class TestThrift:
+    """Queries that would teach nothing are not asked."""
+
+    @staticmethod
+    def bottom() -> Iterator[ForesightState]:
+        """Run φ = y² with y = x on [−1, 1] from its minimum, where no forecast sees a way down."""
+        objective = Objective(lambda x, y: y @ y, lambda x, y: 0 * x, lambda x, y: 2 * y)
+        return bizol.iterate(Problem(objective, np.copy, bizol.Box([-1.0], [1.0])), Foresight(), [0.0], seed=0)
+
+    def test_explorations_do_not_repeat_a_question(self) -> None:
+        """On a line there are two ways to go, and six explorations with the same view."""
+        state, points = next(self.bottom()), [0.0]
+        state = Foresight().tell(state, Foresight().ask(state))
+        for _ in range(6):
+            state = replace(state, turn="explore", radius=1.0)
+            points.append(float(Foresight().ask(state)[0, 0]))
+            state = Foresight().tell(state, Foresight().ask(state))
+        assert np.diff(np.sort(points)).min() > 1e-4
+
+    def test_a_trial_goes_no_farther_than_twenty_radii(self) -> None:
+        problem, method = saturated(3), Foresight()
+        states = bizol.iterate(problem, method, 0.9 * np.ones(3), seed=0)
+        state = next(state for state in states if state.turn == "try" and method._planned(state).trials)
+        for radius, cut in ((1.0, False), (1e-3, True)):
+            narrow = replace(state, radius=radius)
+            length = np.linalg.norm(method.ask(narrow)[0] - state.x)
+            assert (length == pytest.approx(20 * radius)) == cut
+            assert method._planned(narrow).gain > 0
+
+    def test_where_there_is_no_way_down_in_any_direction_the_next_descent_begins_soon(self) -> None:
+        assert [state.descents for state in islice(self.bottom(), 5)] == [0, 0, 0, 0, 1]
 
 
 class TestTrouble:

@@ -17,7 +17,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, field
 from math import isfinite
 from pathlib import Path
-from time import perf_counter
+from time import process_time
 from typing import Literal, final
 
 from rich.console import Console
@@ -51,6 +51,7 @@ class Run:
     Attributes:
         status: "done"; "late" when the time limit ended it, with what it had found; "failed", with the message;
             "skipped" when the solver does not take the case, with the reason.
+        seconds: processor time, the follower included.
         value, x: the best feasible value and where it was; None when there is none.
         start: φ at the case's start.
         reference: the best known value at the time.
@@ -93,7 +94,7 @@ def carry_out(job: Job, limit: float = 300.0) -> Run:
     """Run a solver on a case; whatever it does is recorded."""
     case = build(job.case)
     oracle = Oracle(case, job.budget, seconds=limit)
-    begin = perf_counter()
+    begin = process_time()
     status: Literal["done", "late", "failed", "skipped"] = "done"
     message = ""
     try:
@@ -103,7 +104,7 @@ def carry_out(job: Job, limit: float = 300.0) -> Run:
         status, message = "skipped", str(error)
     except (Exception, SystemExit) as error:  # a package that calls sys.exit has failed too
         status, message = "failed", f"{type(error).__name__}: {error}"[:500]
-    return summary(job, case, oracle, status=status, message=message, seconds=perf_counter() - begin)
+    return summary(job, case, oracle, status=status, message=message, seconds=process_time() - begin)
 
 
 def summary(
@@ -213,7 +214,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seeds", type=int, default=None, help="3, or 1 with --quick")
     parser.add_argument("--budget", type=int, default=None, help="queries in units of n + 1: 100, or 20 with --quick")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="parallel processes")
-    parser.add_argument("--limit", type=float, default=300.0, help="seconds after which a run is ended")
+    parser.add_argument("--limit", type=float, default=300.0, help="seconds of processor time for a run")
     options = parser.parse_args(arguments)
     console = Console()
     for solver in options.solvers:

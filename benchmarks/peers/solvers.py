@@ -15,7 +15,7 @@ from contextlib import redirect_stdout
 from dataclasses import dataclass
 from importlib.util import find_spec
 from math import inf, isfinite, sqrt
-from time import perf_counter
+from time import process_time
 from typing import Any, TypeAlias, final
 
 import numpy as np
@@ -43,7 +43,8 @@ class Oracle:
     Args:
         case: whose follower is asked.
         budget: how many queries may be asked; the next one raises `BudgetSpent`.
-        seconds: how long the solver may take; the first query after that raises `BudgetSpent` too.
+        seconds: how much processor time the solver may take, so that busy cores cut nobody; the first query after that
+            raises `BudgetSpent` too.
 
     Attributes:
         best: the lowest φ(x, y(x)) over the feasible points asked so far, after each query; inf before the first.
@@ -58,7 +59,7 @@ class Oracle:
         self.best: list[float] = []
         self.x: Point | None = None
         self.late = False
-        self._end = perf_counter() + seconds
+        self._end = process_time() + seconds
 
     @property
     def queries(self) -> int:
@@ -107,7 +108,7 @@ class Oracle:
     def _ask(self, x: Point) -> tuple[Point, float]:
         if self.left <= 0:
             raise BudgetSpent
-        if perf_counter() > self._end:
+        if process_time() > self._end:
             self.late = True
             raise BudgetSpent
         response = np.asarray(self.case.problem.response(x.copy()), dtype=np.float64)

@@ -23,6 +23,7 @@ from bizol.sensitivity import Hypergradient, RememberedSensitivity, Secant, reme
 Turn: TypeAlias = Literal["look", "try", "explore", "echo"]
 
 SMALLEST = 1e-7  # the smallest radius, relative to the diameter of X
+LEAP = 20  # radii that a trial goes, at most
 FITTED = 150  # answers that a curved forecast is fitted to, at most
 WORK = 2_000_000  # numbers in the factors of a forecast, at most
 
@@ -188,8 +189,8 @@ class Foresight:
             best = min((trial.value for trial in tried), default=here.value)
             stalled = stalled + 1 if here.value - best <= 1e-3 * max(height - best, 0.0) else 0
             turn = "try" if ratio > 0.5 and plan.sensitivity.rank == n else "explore"
-        elif state.turn == "try":  # the forecast sees no way down
-            stalled, radius = stalled + 1, radius / 4
+        elif state.turn == "try":  # the forecast sees no way down, which says more where every direction is known
+            stalled, radius = stalled + (2 if plan.sensitivity.rank == n else 1), radius / 4
         radius = min(max(radius, smallest), 0.5 * diameter) if diameter > 0 else radius
         if noise is None and radius < 1e-3 * diameter:
             turn = "echo"  # before small differences are trusted, see whether the same question has the same answer
@@ -265,6 +266,11 @@ class Foresight:
         rounds = 60 if forecast.size * size <= 100_000 else 15
         u, value = descend(value_and_gradient, state.x, state.problem.feasible_set, rounds=rounds)
         step = u - state.x
+        farthest, length = LEAP * state.radius, float(np.linalg.norm(step))
+        if length > farthest:
+            step *= farthest / length
+            u = state.x + step
+            value = value_and_gradient(u)[0]
         return u, anchor.value - value + damping / 2 * float(step @ step)
 
     def _explorations(self, state: ForesightState, sensitivity: RememberedSensitivity) -> Points:
@@ -273,6 +279,7 @@ class Foresight:
         feasible_set = state.problem.feasible_set
         known = sensitivity.directions[sensitivity.distances <= 2 * state.radius]
         length = min(0.5 * state.radius, 0.05 * feasible_set.diameter / sqrt(n))
+        asked = np.array([each.at for each in state.observed]).reshape(-1, n)
         points: list[Point] = []
         for _ in range(self.workers):
             direction = rng.standard_normal(n)
@@ -281,7 +288,7 @@ class Foresight:
             if float(np.linalg.norm(direction)) <= 1e-8:  # all of them are known
                 direction = rng.standard_normal(n)
             direction /= np.linalg.norm(direction)
-            points.append(_near(feasible_set, state.x, length * direction))
+            points.append(_unasked(feasible_set, state.x, length * direction, asked))
             known = np.vstack([known, direction])[-(n - 1) :] if n > 1 else known
         return np.array(points)
 
@@ -344,6 +351,16 @@ def _floor(noise: float | None, sensitivity: RememberedSensitivity) -> float:
     """Return the radius below which differences of responses are mostly noise."""
     slope = sensitivity.slope
     return 5 * noise / slope if noise and slope > 0 else 0.0
+
+
+def _unasked(feasible_set: FeasibleSet, x: Point, offset: Point, asked: Points) -> Point:
+    """Return a decision of X along the offset that is not next to one that was asked, if need be closer to x."""
+    for _ in range(5):
+        point = _near(feasible_set, x, offset)
+        if not len(asked) or np.linalg.norm(asked - point, axis=1).min() > 0.1 * np.linalg.norm(offset):
+            break
+        offset = offset / 4
+    return point
 
 
 def _near(feasible_set: FeasibleSet, x: Point, offset: Point) -> Point:
