@@ -8,13 +8,14 @@ DEV_READY := $(VENV)/.dev
 BENCH_READY := $(VENV)/.bench
 GALLERY_READY := $(VENV)/.gallery
 
-.PHONY: help run test lint typecheck pytest bench peers record gallery clean
+.PHONY: help run test lint typecheck pytest bench measure record gallery clean
 
 help:
 	@echo "make run      set up and reproduce the paper's Section V into reproduction/ (index.html)"
 	@echo "make test     set up and run ruff, mypy --strict and pytest"
-	@echo "make bench    set up and run the benchmarks: overhead, certificates, reproduction, queries needed, reliability, followers"
-	@echo "make peers    set up and run the benchmark against other solvers into peers/ (hours; it goes on where it was)"
+	@echo "make bench    set up and run the benchmark against other solvers into peers/ (hours; it goes on where it was;"
+	@echo "              with QUICK=1 a small form in a minute, into peers/quick/)"
+	@echo "make measure  set up and measure: overhead, certificates, reproduction, queries needed, reliability, followers"
 	@echo "make record   set up, reproduce from scratch, and make that the committed record and the table and figure in docs/"
 	@echo "make gallery  set up, measure the examples and draw their pictures into docs/gallery/"
 	@echo "make clean    remove the environment, the caches and reproduction/"
@@ -34,17 +35,18 @@ typecheck: $(DEV_READY)
 pytest: $(DEV_READY)
 	$(BIN)/pytest --numprocesses 2 --dist loadfile --cov --cov-report=term-missing:skip-covered
 
-bench: $(DEV_READY)
+bench: OUT := peers$(if $(QUICK),/quick)
+bench: $(BENCH_READY)
+	$(BIN)/python -m benchmarks.peers.run --out $(OUT) $(if $(QUICK),--quick)
+	$(BIN)/python -m benchmarks.peers.profiles --runs $(OUT)/runs.jsonl --out $(OUT)
+
+measure: $(DEV_READY)
 	$(BIN)/python benchmarks/overhead.py
 	$(BIN)/python benchmarks/coverage.py
 	$(BIN)/python benchmarks/reproduction.py
 	$(BIN)/python -m benchmarks.queries
 	$(BIN)/python -m benchmarks.reliability
 	$(BIN)/python -m benchmarks.followers
-
-peers: $(BENCH_READY)
-	$(BIN)/python -m benchmarks.peers.run --out peers
-	$(BIN)/python -m benchmarks.peers.profiles --runs peers/runs.jsonl --out peers
 
 record: $(DEV_READY)
 	rm -rf reproduction

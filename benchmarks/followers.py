@@ -1,6 +1,6 @@
 """How fast the followers answer, and which solver of quadratic programs is the fastest.
 
-make bench
+make measure
 """
 
 from __future__ import annotations

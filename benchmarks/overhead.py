@@ -1,6 +1,6 @@
 """What the library costs on top of the arithmetic: time against a hand-written loop, scaling, memory, import.
 
-make bench
+make measure
 """
 
 from __future__ import annotations

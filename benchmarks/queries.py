@@ -1,6 +1,6 @@
 """How many questions the default method needs: on the tracking problem, on saturated ones, under noise, and its cost.
 
-make bench
+make measure
 """
 
 from __future__ import annotations
