@@ -187,8 +187,12 @@ def _finished(jobs: Sequence[Job], workers: int, limit: float) -> Iterable[Run]:
     for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(variable, "1")  # seen by the workers, which start afresh
     with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
-        for future in as_completed([pool.submit(carry_out, job, limit) for job in jobs]):
-            yield future.result()
+        try:
+            for future in as_completed([pool.submit(carry_out, job, limit) for job in jobs]):
+                yield future.result()
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
 
 
 def plan(cases: Sequence[str], solvers: Sequence[str], *, seeds: int, multiple: int, split: str | None) -> list[Job]:

@@ -1,7 +1,8 @@
 """The solvers, behind one interface: they see a counted follower and are stopped when the budget is gone.
 
 Sets. A box is given to every peer as bounds. The other sets are given as linear constraints (and a ball as a smooth
-one) to SLSQP and COBYQA, and as a projection to SPSA, whose theory projects. The rest (CMA-ES, NGOpt, L-BFGS-B, TPE,
+one, with what lies well outside projected before it is asked) to SLSQP and COBYQA, and as a projection to SPSA, whose
+theory projects. The rest (CMA-ES, NGOpt, L-BFGS-B, TPE,
 DFO-LS, POUNDERS) search the smallest box around the set, and what they propose is projected before it is asked: they
 minimize φ(Π(z), y(Π(z))) over z in that box.
 """
@@ -132,13 +133,11 @@ class Peer:
     Attributes:
         solve: runs it until the budget is gone or it has nothing more to do.
         package: what must be installed.
-        largest: the largest n it is run on; beyond it takes minutes a run.
 
     """
 
     solve: Solver
     package: str | None = None
-    largest: int | None = None
 
     @property
     def installed(self) -> bool:
@@ -148,8 +147,6 @@ class Peer:
 
 def run_solver(peer: Peer, oracle: Oracle, seed: int) -> None:
     """Run a solver on a counted follower until it ends or the budget does, with its prints and warnings kept quiet."""
-    if peer.largest is not None and oracle.dimension > peer.largest:
-        raise UnsuitableError(f"Not run beyond n = {peer.largest}: it takes too long.")
     with warnings.catch_warnings(), redirect_stdout(io.StringIO()):
         warnings.simplefilter("ignore")
         state = np.random.get_state()
@@ -364,7 +361,7 @@ def slsqp(oracle: Oracle, seed: int) -> None:
 
     def once(begin: Point, value: Callable[[Point], float]) -> None:
         minimize(
-            value,
+            _brought_back(oracle, value),
             np.clip(begin, lower, upper),
             method="SLSQP",
             bounds=np.column_stack([lower, upper]),
@@ -394,7 +391,8 @@ def cobyqa(oracle: Oracle, seed: int) -> None:
         options = {"initial_tr_radius": 0.25 * width, "final_tr_radius": 1e-7 * width, "maxfev": 10**6}
         at = np.clip(begin, lower, upper)
         limits = np.column_stack([lower, upper])
-        minimize(value, at, method="COBYQA", bounds=limits, constraints=constraints, options=options)
+        asked = _brought_back(oracle, value)
+        minimize(asked, at, method="COBYQA", bounds=limits, constraints=constraints, options=options)
 
     _restarted(oracle, seed, once)
 
@@ -402,6 +400,22 @@ def cobyqa(oracle: Oracle, seed: int) -> None:
 def _difference(oracle: Oracle) -> float:
     """Return the step of forward differences: 10⁻⁷ of the typical width."""
     return 1e-7 * oracle.feasible_set.diameter / sqrt(oracle.dimension)
+
+
+def _brought_back(oracle: Oracle, value: Callable[[Point], float]) -> Callable[[Point], float]:
+    """Return the function with points outside of a ball, by more than a difference, projected before they are asked.
+
+    Solvers that linearize a curved constraint come to it from outside, where no value counts.
+    """
+    if not isinstance(oracle.feasible_set, bizol.Ball):
+        return value
+    room = 10 * _difference(oracle)
+
+    def brought_back(x: Point) -> float:
+        inside = project(oracle.feasible_set, x)
+        return value(inside if float(np.linalg.norm(inside - x)) > room else x)
+
+    return brought_back
 
 
 def _ball(ball: bizol.Ball) -> tuple[Callable[[Point], NDArray[np.float64]], Callable[[Point], Points]]:
@@ -483,12 +497,10 @@ def pounders(oracle: Oracle, seed: int) -> None:
         curvature = np.array(moved) @ linear.T
         return linear @ gradient, hessian + (curvature + curvature.T) / 2
 
-    begin, size = oracle.start, None
+    begin, size = oracle.start, n + np.asarray(oracle.case.problem.response(oracle.start)).size
     while True:
         before = oracle.queries
         at = np.clip((begin - lower) / width, 0.0, 1.0)
-        if size is None:
-            size = follow(at).size
         options = {"hfun": outer, "combinemodels": combine, "spsolver": 1, "printf": 0}
         room = max(oracle.left, 2 * n + 3) + 1
         ibcdfo.run_pounders(follow, at, n, room, 1e-8, 0.1, size, np.zeros(n), np.ones(n), Options=options)
@@ -507,9 +519,9 @@ PEERS: dict[str, Peer] = {
     "ngopt": Peer(solve=ngopt, package="nevergrad"),
     "l-bfgs-b": Peer(solve=l_bfgs_b),
     "slsqp": Peer(solve=slsqp),
-    "cobyqa": Peer(solve=cobyqa, largest=50),
-    "dfo-ls": Peer(solve=dfo_ls, package="dfols", largest=100),
-    "pounders": Peer(solve=pounders, package="ibcdfo", largest=50),
-    "tpe": Peer(solve=tpe, package="optuna", largest=30),
+    "cobyqa": Peer(solve=cobyqa),
+    "dfo-ls": Peer(solve=dfo_ls, package="dfols"),
+    "pounders": Peer(solve=pounders, package="ibcdfo"),
+    "tpe": Peer(solve=tpe, package="optuna"),
     "random": Peer(solve=random_search),
 }
