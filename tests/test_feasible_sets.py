@@ -17,7 +17,8 @@ from scipy.optimize import linprog
 import bizol
 from bizol.arrays import Point
 from bizol.feasible_sets import FeasibleSet
-from bizol.feasible_sets.protocol import projection
+from bizol.feasible_sets.composition import InUnits
+from bizol.feasible_sets.protocol import projection, widths
 from bizol.testing import check_feasible_set
 
 RNG = np.random.default_rng(20)
@@ -179,6 +180,33 @@ def test_projections_are_nonexpansive_and_leave_members_alone(
     assert onto(onto(p)) == pytest.approx(onto(p), abs=1e-9)
     inside = feasible_set.minimize_linear(p)
     assert onto(inside) == pytest.approx(inside, abs=1e-9)
+
+
+@every_set
+def test_a_set_in_units_of_its_own_is_one_too_and_about_as_wide_everywhere(
+    feasible_set: FeasibleSet, support: Support
+) -> None:
+    even = InUnits(feasible_set)
+    check_feasible_set(even)
+    assert (projection(even) is None) == (projection(feasible_set) is None)
+    wide = widths(feasible_set) / even.units
+    assert ((wide < 1e-9) | ((wide > 0.7) & (wide < 1.5))).all()
+    assert (np.frexp(even.units)[0] == 0.5).all()  # powers of two
+
+
+@every_set
+def test_a_polyhedron_knows_its_widths(feasible_set: FeasibleSet, support: Support) -> None:
+    if not isinstance(feasible_set, bizol.Box | bizol.ConvexHull | bizol.Polytope):
+        return
+    extents = np.array([-support(-axis) - support(axis) for axis in np.eye(feasible_set.dimension)])
+    assert (feasible_set.widths >= extents - 1e-9).all()  # of a polytope, bounds that do not bind may be farther apart
+    if not isinstance(feasible_set, bizol.Polytope):
+        assert feasible_set.widths == pytest.approx(extents)
+
+
+def test_a_coordinate_that_is_fixed_but_for_rounding_is_not_blown_up() -> None:
+    even = InUnits(bizol.Box([5.0, 0.0], [5.0 + 1e-15, 1.0]))
+    assert even.units[0] >= 0.5
 
 
 def test_which_sets_offer_a_projection() -> None:

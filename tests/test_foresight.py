@@ -146,10 +146,12 @@ class TestLaws:
         found = bizol.minimize(problem, budget=60, seed=0).value
         assert found <= lowest + 1e-4 * (1 + abs(lowest))
 
-    @given(x_scale=st.integers(-6, 6), y_scale=st.integers(-6, 6), value_scale=st.integers(-6, 6))
-    def test_units_change_nothing(self, x_scale: int, y_scale: int, value_scale: int) -> None:
+    @given(
+        x_scales=st.tuples(*3 * [st.integers(-40, 40)]), y_scale=st.integers(-40, 40), value_scale=st.integers(-40, 40)
+    )
+    def test_units_change_nothing(self, x_scales: tuple[int, ...], y_scale: int, value_scale: int) -> None:
         """Powers of two scale floating-point numbers exactly, so the runs agree to the last bit."""
-        a, b, c = 2.0**x_scale, 2.0**y_scale, 2.0**value_scale
+        a, b, c = 2.0 ** np.array(x_scales), 2.0**y_scale, 2.0**value_scale
         plain = saturated(3)
         objective = plain.objective
         scaled = Problem(
@@ -231,15 +233,80 @@ class TestThrift:
         state = next(state for state in states if state.turn == "try" and method._planned(state).trials)
         for radius, cut in ((1.0, False), (1e-3, True)):
             narrow = replace(state, radius=radius)
-            length = np.linalg.norm(method.ask(narrow)[0] - state.x)
+            length = np.linalg.norm(method.ask(narrow)[0] - state.x) / 2  # [−1, 1] in units of its own
             assert (length == pytest.approx(20 * radius)) == cut
             assert method._planned(narrow).gain > 0
 
     def test_where_there_is_no_way_down_in_any_direction_the_next_descent_begins_soon(self) -> None:
         assert [state.descents for state in islice(self.bottom(), 5)] == [0, 0, 0, 0, 1]
 
+    @pytest.mark.parametrize("n", [1, 2, 5])
+    def test_no_two_workers_are_asked_the_same(self, n: int) -> None:
+        method = Foresight(workers=8)
+        for state in islice(bizol.iterate(saturated(n), method, seed=0), 8):
+            queries = method.ask(state)
+            assert len(np.unique(queries, axis=0)) == 8
+
+    def test_a_trial_is_not_asked_where_the_answer_is_known(self) -> None:
+        problem, method = saturated(3), Foresight()
+        states = bizol.iterate(problem, method, 0.9 * np.ones(3), seed=0)
+        state = next(state for state in states if state.turn == "try" and method._planned(state).trials)
+        at = method.ask(state)[0]
+        known = problem.objective.anchor(at, problem.response(at))
+        again = method.ask(replace(state, observed=(*state.observed, known)))[0]
+        assert np.linalg.norm(again - at) > 1e-6
+
+    def test_directions_that_a_set_does_not_have_are_not_explored(self) -> None:
+        """On a simplex n − 1 directions are all there is."""
+        rng, method = np.random.default_rng(1), Foresight()
+        problem = affine(rng.standard_normal((6, 4)), feasible_set=bizol.Simplex(4))
+        states = list(islice(bizol.iterate(problem, method, seed=0), 40))
+        plans = [method._planned(state) for state in states]
+        assert max(plan.sensitivity.rank for plan in plans) == 3
+        assert sum(plan.complete for plan in plans) > 20
+        for state, plan in zip(states, plans, strict=True):
+            assert (np.linalg.norm(plan.queries[0] - state.x) > 1e-9) == (state.turn in ("try", "explore"))
+
 
 class TestTrouble:
+    def test_an_answer_that_the_objective_is_not_defined_at_is_a_bad_one(self) -> None:
+        """φ = y² − log y with y = x − 0.5 on [0, 2]: no value left of 0.5, where the first trial goes."""
+        problem = Problem(
+            Objective(
+                lambda x, y: float(y @ y - np.log(y[0])) if y[0] > 0 else np.nan,
+                lambda x, y: 0 * x,
+                lambda x, y: 2 * y - 1 / y,
+            ),
+            lambda x: x - 0.5 if x[0] > 1.15 else -np.ones(1),
+            bizol.Box([0.0], [2.0]),
+        )
+        solution = bizol.minimize(problem, [1.9], budget=40, seed=0)
+        assert solution.value == pytest.approx(0.65**2 - np.log(0.65), abs=1e-2)  # to the right of the cliff at 1.15
+        assert "not defined" in solution.message
+        with pytest.raises(EvaluationError, match="finite"):
+            bizol.minimize(problem, [0.1], budget=40, seed=0)
+
+    def test_rounding_is_not_noise(self) -> None:
+        problem, start = dominated()
+        watched = Watched(problem, noise=1e-16)
+        assert "noise" not in bizol.minimize(watched.asked(), start, budget=300, seed=0).message
+
+    def test_what_was_answered_around_a_decision_that_was_not_is_kept(self) -> None:
+        problem, method = saturated(3), Foresight(workers=4)
+        start = method.start(problem, seed=0)
+        responses = np.array([problem.response(point) for point in method.ask(start)])
+        after = method.tell(start, responses, answered=np.array([False, True, True, True]))
+        assert len(after.observed) == 3
+        assert after.best is not None
+        assert after.best.value == min(problem.objective.values(method.ask(start)[1:], responses[1:]))
+
+    def test_what_is_asked_is_the_methods_own_whoever_asked_before(self) -> None:
+        state = Foresight().start(saturated(3), seed=0)
+        assert [len(Foresight(workers=w).ask(state)) for w in (1, 4, 1)] == [1, 4, 1]
+
+    def test_more_workers_than_the_budget_covers(self) -> None:
+        assert bizol.minimize(saturated(3), budget=5, workers=8, seed=0).queries == 5
+
     @pytest.mark.parametrize(("noise", "reached"), [(1e-4, 1e-3), (1e-2, 3e-2)])
     def test_noise_is_noticed_said_and_lived_with(self, noise: float, reached: float) -> None:
         problem, start = dominated()

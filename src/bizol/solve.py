@@ -165,7 +165,8 @@ def minimize(
         repeats=repeats,
     )
     written = _written(journal)
-    method = default_method(_width(written) or execution.width) if method is None else method
+    if method is None:
+        method = default_method(_width(written) or max(1, min(execution.width, budget // repeats)))
     _check_method(method)
     named = execution != Execution() or retries is not None or journal is not None or _answers_oddly(problem)
     start = state = method.start(problem, x0, seed=written.get("seed") if seed is None else seed)

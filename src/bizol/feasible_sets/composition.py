@@ -6,15 +6,15 @@ A composed set offers `project` exactly when its parts do.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from math import hypot
+from dataclasses import dataclass, field
+from math import hypot, sqrt
 from typing import final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from bizol.arrays import Point, as_vector, is_real
-from bizol.feasible_sets.protocol import FeasibleSet, projection, slack
+from bizol.feasible_sets.protocol import FeasibleSet, projection, slack, widths
 
 
 @final
@@ -52,6 +52,11 @@ class Product:
     def center(self) -> Point:
         """The centers of the factors."""
         return np.concatenate([factor.center for factor in self.factors])
+
+    @property
+    def widths(self) -> Point:
+        """The widths of the factors."""
+        return np.concatenate([widths(factor) for factor in self.factors])
 
     def split(self, point: Point) -> list[Point]:
         """Return the block of each factor."""
@@ -114,6 +119,11 @@ class Translated:
         """The center, moved."""
         return self.original.center + self.shift
 
+    @property
+    def widths(self) -> Point:
+        """As before."""
+        return widths(self.original)
+
     def minimize_linear(self, cost: Point) -> Point:
         """Move the vertex."""
         return self.original.minimize_linear(cost) + self.shift
@@ -165,6 +175,11 @@ class Scaled:
         """The center, stretched."""
         return self.factor * self.original.center
 
+    @property
+    def widths(self) -> Point:
+        """Stretched by the size of the factor."""
+        return abs(self.factor) * widths(self.original)
+
     def minimize_linear(self, cost: Point) -> Point:
         """Minimize ⟨factor · cost, x⟩ over the original and stretch the vertex."""
         return self.factor * self.original.minimize_linear(self.factor * cost)
@@ -178,6 +193,60 @@ class Scaled:
         """Project the point shrunk back."""
         onto = _projection(self.original)
         return lambda point: self.factor * onto(point / self.factor)
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class InUnits:
+    """A set in units in which it is about as wide along one coordinate as along another: {x / units : x ∈ X}.
+
+    The units are powers of two, so that nothing is rounded on the way there and back.
+
+    Example:
+        >>> from bizol import Box
+        >>> even = InUnits(Box([0, 0], [1000, 3]))
+        >>> even.units, even.minimize_linear(np.array([-1.0, -1.0]))
+        (array([1024.,    4.]), array([0.9765625, 0.75     ]))
+
+    """
+
+    original: FeasibleSet
+    units: Point = field(init=False)
+    diameter: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        wide = widths(self.original)
+        moving = wide > 1e-9 * np.abs(self.original.center)  # the others are fixed, up to rounding
+        even = self.original.diameter / sqrt(wide.size) or 1.0
+        units = np.exp2(np.round(np.log2(np.where(moving, wide, even))))
+        object.__setattr__(self, "units", units)
+        same = bool((units == units[0]).all())
+        diameter = self.original.diameter / units[0] if same else np.linalg.norm(wide / units)
+        object.__setattr__(self, "diameter", float(diameter))
+
+    @property
+    def dimension(self) -> int:
+        """As before."""
+        return self.original.dimension
+
+    @property
+    def center(self) -> Point:
+        """The center, in these units."""
+        return self.original.center / self.units
+
+    def minimize_linear(self, cost: Point) -> Point:
+        """Minimize ⟨cost / units, x⟩ over the original."""
+        return self.original.minimize_linear(cost / self.units) / self.units
+
+    def contains(self, point: Point, tolerance: float = 1e-9) -> bool:
+        """Whether the point is in the original."""
+        return self.original.contains(point * self.units, tolerance)
+
+    @property
+    def project(self) -> Callable[[Point], Point]:
+        """Project onto the original, whose coordinates of unequal width have nothing to do with each other."""
+        onto = _projection(self.original)
+        return lambda point: onto(point * self.units) / self.units
 
 
 def _require_set(value: FeasibleSet, name: str) -> FeasibleSet:

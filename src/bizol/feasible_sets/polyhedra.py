@@ -47,7 +47,12 @@ class Box:
     @property
     def diameter(self) -> float:
         """Length of the diagonal."""
-        return float(np.linalg.norm(self.upper - self.lower))
+        return float(np.linalg.norm(self.widths))
+
+    @property
+    def widths(self) -> Point:
+        """The lengths of the sides."""
+        return self.upper - self.lower
 
     @property
     def center(self) -> Point:
@@ -100,6 +105,11 @@ class ConvexHull:
         """The mean of the points."""
         return np.asarray(self.points.mean(axis=0))
 
+    @property
+    def widths(self) -> Point:
+        """How far the points are apart along each coordinate."""
+        return np.asarray(np.ptp(self.points, axis=0))
+
     def minimize_linear(self, cost: Point) -> Point:
         """Return the cheapest of the points."""
         return np.array(self.points[np.argmin(self.points @ cost)])  # ties go to the first
@@ -148,7 +158,7 @@ class Polytope:
     b_eq: Point
     lower: Point
     upper: Point
-    diameter: float = field(init=False)
+    widths: Point = field(init=False)
     center: Point = field(init=False)
     _program: LinearProgram = field(init=False)
 
@@ -176,7 +186,7 @@ class Polytope:
             "b_eq": equalities[1],
             "lower": below,
             "upper": above,
-            "diameter": float(np.linalg.norm(np.maximum(box[1] - box[0], 0.0))),  # of a box around it: an upper bound
+            "widths": np.maximum(box[1] - box[0], 0.0),  # of a box around it
             "center": as_vector(_chebyshev_center(*inequalities, *equalities, below, above), "center"),
             "_program": program,
         }.items():
@@ -192,6 +202,11 @@ class Polytope:
     def dimension(self) -> int:
         """The number of coordinates."""
         return self.lower.size
+
+    @property
+    def diameter(self) -> float:
+        """The diagonal of a box around it: an upper bound."""
+        return float(np.linalg.norm(self.widths))
 
     def minimize_linear(self, cost: Point) -> Point:
         """Solve the linear program; the answer is a vertex, accurate to rounding."""

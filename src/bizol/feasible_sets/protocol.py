@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import sqrt
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -53,6 +54,16 @@ class ProjectableSet(FeasibleSet, Protocol):
 def projection(feasible_set: FeasibleSet) -> Callable[[Point], Point] | None:
     """Return the projection onto the set, or None where it offers none."""
     return getattr(feasible_set, "project", None)
+
+
+def widths(feasible_set: FeasibleSet) -> Point:
+    """Return how far the set extends along each coordinate: its `widths`, or the same for all where it does not say.
+
+    A set with both `widths` and a projection has coordinates of unequal width in separate factors only.
+    """
+    known = getattr(feasible_set, "widths", None)
+    n = feasible_set.dimension
+    return np.full(n, feasible_set.diameter / sqrt(n)) if known is None else known
 
 
 def as_member(value: ArrayLike, feasible_set: FeasibleSet, name: str) -> Point:

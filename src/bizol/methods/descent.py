@@ -11,6 +11,8 @@ from bizol.arrays import Point
 from bizol.feasible_sets import FeasibleSet
 from bizol.feasible_sets.protocol import projection
 
+TINY = 1e-200  # a curvature that is none
+
 ValueAndGradient = Callable[[Point], tuple[float, Point]]
 
 
@@ -47,7 +49,7 @@ def _projected(
     """Take accelerated steps with a curvature found by doubling, and start over when momentum leads uphill."""
     value, gradient = function(x)
     u, first = x, value
-    curvature = max(float(np.linalg.norm(gradient)) / (0.1 * diameter), 1e-12) if diameter > 0 else 1.0
+    curvature = max(float(np.linalg.norm(gradient)) / (0.1 * diameter), TINY) if diameter > 0 else 1.0
     ahead, ahead_value, ahead_gradient, momentum = u, value, gradient, 1.0
     for round_ in range(rounds):
         for _ in range(60):
@@ -78,7 +80,7 @@ def _pairwise(function: ValueAndGradient, x: Point, feasible_set: FeasibleSet, r
     """Move weight from the worst of the points in use to the best vertex, as far as a doubling curvature allows."""
     atoms, weights = [x], [1.0]
     u, (value, gradient) = x, function(x)
-    curvature = max(float(np.linalg.norm(gradient)) / (0.1 * feasible_set.diameter or 1.0), 1e-12)
+    curvature = max(float(np.linalg.norm(gradient)) / (0.1 * feasible_set.diameter or 1.0), TINY)
     for _ in range(rounds):
         vertex = feasible_set.minimize_linear(gradient)
         worst = int(np.argmax([gradient @ atom for atom in atoms]))

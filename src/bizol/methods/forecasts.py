@@ -1,4 +1,7 @@
-"""Forecasts of the response around a decision: what it is expected to change by, and how that pulls back."""
+"""Forecasts of the response around a decision: what it is expected to change by, and how that pulls back.
+
+Steps are in units in which the feasible set is about as wide along every coordinate.
+"""
 
 from __future__ import annotations
 
@@ -85,7 +88,7 @@ class Curved:
         return np.asarray(((1 + BEND * along) * slopes) @ self.offsets)
 
 
-def curved(observed: Sequence[Anchor], here: Anchor, *, most: int) -> Curved | None:
+def curved(observed: Sequence[Anchor], here: Anchor, *, most: int, units: Point | float = 1.0) -> Curved | None:
     """Fit a quadratic change to the answers nearest to a decision; None where there is no other answer.
 
     What a quadratic cannot explain grows with the third power of the distance. So an answer at distance d is explained
@@ -96,9 +99,10 @@ def curved(observed: Sequence[Anchor], here: Anchor, *, most: int) -> Curved | N
         observed: what was answered.
         here: the decision, and the answer there.
         most: how many answers are used.
+        units: what steps are measured in, coordinate by coordinate.
 
     """
-    steps = np.array([each.at - here.at for each in observed]).reshape(-1, here.at.size)
+    steps = np.array([each.at - here.at for each in observed]).reshape(-1, here.at.size) / units
     distances = np.linalg.norm(steps, axis=1)
     nearest = [index for index in np.argsort(distances, kind="stable") if distances[index] > 0][:most]
     if not nearest:
@@ -116,7 +120,12 @@ def curved(observed: Sequence[Anchor], here: Anchor, *, most: int) -> Curved | N
 
 
 def judged(
-    errors: Sequence[float], forecasts: Sequence[Forecast], here: Anchor, others: Sequence[Anchor]
+    errors: Sequence[float],
+    forecasts: Sequence[Forecast],
+    here: Anchor,
+    others: Sequence[Anchor],
+    *,
+    units: Point | float = 1.0,
 ) -> tuple[float, ...]:
     """Return the errors of each forecast so far, the newer counting more, after these answers came in.
 
@@ -124,7 +133,7 @@ def judged(
     """
     errors = tuple(errors) if len(errors) == len(forecasts) else (0.0,) * len(forecasts)
     for other in others:
-        change, step = other.response - here.response, other.at - here.at
+        change, step = other.response - here.response, (other.at - here.at) / units
         size = norm(change)
         off = [min(norm(change - each.change(step)) / size, 2.0) if size > 0 else 0.0 for each in forecasts]
         errors = tuple(FORGETTING * before + now**2 for before, now in zip(errors, off, strict=True))

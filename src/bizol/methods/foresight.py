@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bizol.arrays import Point, Points, Response, Responses, as_size, infinite_rows, norm, owned
 from bizol.feasible_sets import FeasibleSet
+from bizol.feasible_sets.composition import InUnits
 from bizol.feasible_sets.protocol import projection
 from bizol.methods.descent import descend
 from bizol.methods.forecasts import Forecast, Straight, curved, judged
@@ -23,6 +24,8 @@ from bizol.sensitivity import Hypergradient, RememberedSensitivity, Secant, reme
 Turn: TypeAlias = Literal["look", "try", "explore", "echo"]
 
 SMALLEST = 1e-7  # the smallest radius, relative to the diameter of X
+SHORTEST = 1e-11  # the shortest secant, relative to the diameter of X
+ROUNDING = 1e-12  # of answers, relative to their size
 LEAP = 20  # radii that a trial goes, at most
 FITTED = 150  # answers that a curved forecast is fitted to, at most
 WORK = 2_000_000  # numbers in the factors of a forecast, at most
@@ -37,6 +40,7 @@ class ForesightState:
     seed: int
     iteration: int
     x: Point
+    space: InUnits  # X in units in which it is about as wide along every coordinate; lengths below are in these
     move: Move | None = None
     turn: Turn = "look"
     anchor: Anchor | None = None  # φ and its gradients at (x, y(x)); None before the follower was asked there
@@ -51,12 +55,21 @@ class ForesightState:
     observed: tuple[Anchor, ...] = ()  # the latest answers, the oldest first
     errors: tuple[float, ...] = ()  # of the forecasts, lately
     noise: float | None = None  # ‖y − y'‖ of two answers to one question; None while that was not asked
+    undefined: int = 0  # answers that φ is not defined at
     _plan: _Plan | None = field(default=None, init=False, repr=False)  # worked out once, although ask and tell need it
 
     @property
     def remark(self) -> str:
         """What the user should know about how the run went."""
-        return "The response is noisy, and the noise limits what can be reached." if self.noise else ""
+        noisy = "The response is noisy, and the noise limits what can be reached." if self.noise else ""
+        times = f"{self.undefined} time{'s' if self.undefined > 1 else ''}"
+        undefined = f"The objective was not defined at what the follower answered {times}." if self.undefined else ""
+        return " ".join(filter(None, (noisy, undefined)))
+
+    @property
+    def z(self) -> Point:
+        """The decision in units of the space."""
+        return self.x / self.space.units
 
 
 @final
@@ -64,9 +77,12 @@ class ForesightState:
 class _Plan:
     """What a state asks, and why."""
 
+    method: Foresight
     queries: Points
+    length: float = 0.0  # of the first trial
     sensitivity: RememberedSensitivity
     forecasts: tuple[Forecast, ...] = ()
+    complete: bool = False  # whether the forecast knows every direction that X has
     trials: int = 0  # the first rows are decisions that the forecast recommends
     gain: float = 0.0  # what the forecast promises for the first of them
 
@@ -112,9 +128,10 @@ class Foresight:
 
     def start(self, problem: Problem, x0: ArrayLike | None = None, *, seed: int | None = None) -> ForesightState:
         """Return the state at x0, or at the center of the set."""
-        x = first_decision(problem, x0)
-        radius = 0.1 * problem.feasible_set.diameter
-        return ForesightState(problem=problem, seed=as_seed(seed), iteration=0, x=x, radius=radius)
+        x, space = first_decision(problem, x0), InUnits(problem.feasible_set)
+        return ForesightState(
+            problem=problem, seed=as_seed(seed), iteration=0, x=x, space=space, radius=0.1 * space.diameter
+        )
 
     def ask(self, state: ForesightState) -> Points:
         """Query the follower at trials or around the current decision; asking twice changes nothing."""
@@ -126,29 +143,40 @@ class Foresight:
         """Learn from the answers, and go to the best of them.
 
         Where `answered` says that some responses are missing, a decision that was tried without an answer counts as a
-        bad one, a descent that would have begun at one begins elsewhere, and explorations are done without.
+        bad one, a descent that would have begun at one begins at another of those that were asked with it or elsewhere,
+        and explorations are done without. Answers that φ is not defined at count as missing after the first.
         """
         plan = self._planned(state)
         rows = matched(responses, len(plan.queries))
         there = [answered is None or bool(answered[index]) for index in range(len(plan.queries))]
-        found = [
-            _observed(state.problem, owned(point), owned(rows[index, ...]))
-            for index, point in enumerate(plan.queries)
-            if there[index]
-        ]
+        found: list[Anchor] = []
+        undefined = state.undefined
+        for index in np.flatnonzero(there):
+            point, response = owned(plan.queries[index]), owned(rows[index, ...])
+            if infinite_rows(response[None, ...]):
+                raise EvaluationError(f"The response at x = {point} is not finite.")
+            try:
+                found.append(_observed(state.problem, point, response))
+            except EvaluationError:
+                if state.best is None and not found:
+                    raise
+                there[index], undefined = False, undefined + 1
+        state = replace(state, undefined=undefined)
         here, others, noise = state.anchor, found, state.noise
         if here is None:
-            if not there[0]:
+            if not found:
                 return self._begun_elsewhere(state)
             here, *others = found
         elif state.turn == "echo" and there[0]:
             echo, *others = others
             noise = norm(echo.response - here.response)
+            noise = noise if noise > ROUNDING * norm(here.response) else 0.0
         tried = others[: sum(there[: plan.trials])] if there[0] else []
+        units = state.space.units
         secants = [
-            Secant(start=here.at, end=other.at, difference=other.response - here.response)
+            Secant(start=here.at / units, end=other.at / units, difference=other.response - here.response)
             for other in others
-            if (other.at != here.at).any()
+            if np.linalg.norm((other.at - here.at) / units) > SHORTEST * state.space.diameter
         ]
         n, m = here.at.size, here.response.shape[0]
         landed = min([here, *others], key=lambda each: each.value)  # all of them are in X
@@ -159,7 +187,7 @@ class Foresight:
             anchor=landed,
             secants=(*state.secants, *secants)[-_kept(3 * n + 10, n + m) :],
             observed=(*state.observed, *found)[-_kept(4 * n + 200, n + m) :],
-            errors=judged(state.errors, plan.forecasts, here, others),
+            errors=judged(state.errors, plan.forecasts, here, others, units=units),
             noise=noise,
             best=landed if state.best is None or landed.value < state.best.value else state.best,
         )
@@ -169,14 +197,14 @@ class Foresight:
         self, state: ForesightState, plan: _Plan, here: Anchor, tried: list[Anchor], noise: float | None
     ) -> ForesightState:
         """Return the state with radius, damping, count of failures and the next turn, given how the trials went."""
-        diameter, n = state.problem.feasible_set.diameter, state.x.size
+        diameter = state.space.diameter
         smallest = max(SMALLEST * diameter, _floor(noise, plan.sensitivity))
         radius, damping, stalled, height = state.radius, state.damping, state.stalled, state.height
         turn: Turn = "try"
         if state.anchor is None:
             height = here.value
         if plan.trials:
-            length = float(np.linalg.norm(plan.queries[0] - here.at))
+            length = plan.length
             ratio = (here.value - tried[0].value) / plan.gain if tried else -inf
             if ratio > 0.75:
                 damping = damping / 5 if damping * length**2 > 1e-6 * plan.gain else 0.0
@@ -188,9 +216,9 @@ class Foresight:
                 radius = length
             best = min((trial.value for trial in tried), default=here.value)
             stalled = stalled + 1 if here.value - best <= 1e-3 * max(height - best, 0.0) else 0
-            turn = "try" if ratio > 0.5 and plan.sensitivity.rank == n else "explore"
+            turn = "try" if ratio > 0.5 and plan.complete else "explore"
         elif state.turn == "try":  # the forecast sees no way down, which says more where every direction is known
-            stalled, radius = stalled + (2 if plan.sensitivity.rank == n else 1), radius / 4
+            stalled, radius = stalled + (2 if plan.complete else 1), radius / 4
         radius = min(max(radius, smallest), 0.5 * diameter) if diameter > 0 else radius
         if noise is None and radius < 1e-3 * diameter:
             turn = "echo"  # before small differences are trusted, see whether the same question has the same answer
@@ -212,85 +240,104 @@ class Foresight:
 
     def _planned(self, state: ForesightState) -> _Plan:
         """Work out what to ask from this state."""
-        if state._plan is None:
-            object.__setattr__(state, "_plan", self._plan(state))
         plan = state._plan
-        assert plan is not None
+        if plan is None or plan.method != self:
+            plan = self._plan(state)
+            object.__setattr__(state, "_plan", plan)
         return plan
 
     def _plan(self, state: ForesightState) -> _Plan:
-        n, m = state.x.size, 0 if state.anchor is None else state.anchor.response.shape[0]
-        sensitivity = remember(state.secants, state.x, scale=state.radius or 1.0, most=_kept(n, n + m))
-        explored = self._explorations(state, sensitivity)
+        n, m, units = state.x.size, 0 if state.anchor is None else state.anchor.response.shape[0], state.space.units
+        sensitivity = remember(state.secants, state.z, scale=state.radius or 1.0, most=_kept(n, n + m))
+        asked = np.array([each.at for each in state.observed]).reshape(-1, n) / units
+        explored, complete = self._explorations(state, sensitivity, asked)
         if state.anchor is None:
-            return _Plan(queries=np.vstack([state.x[None], explored[: self.workers - 1]]), sensitivity=sensitivity)
-        bent = curved(state.observed, state.anchor, most=_kept(min(2 * n + 10, FITTED), n + m))
+            queries = np.vstack([state.x[None], explored[: self.workers - 1] * units])
+            return _Plan(method=self, queries=queries, sensitivity=sensitivity)
+        bent = curved(state.observed, state.anchor, units=units, most=_kept(min(2 * n + 10, FITTED), n + m))
         forecasts: tuple[Forecast, ...] = (Straight(sensitivity),) if bent is None else (Straight(sensitivity), bent)
         if state.turn == "echo":
-            explored = np.vstack([state.x[None], explored[: self.workers - 1]])
-        asked = _Plan(queries=explored, sensitivity=sensitivity, forecasts=forecasts)
+            explored = np.vstack([state.z[None], explored[: self.workers - 1]])
+        exploring = _Plan(
+            method=self, queries=explored * units, sensitivity=sensitivity, forecasts=forecasts, complete=complete
+        )
         if state.turn != "try":
-            return asked
+            return exploring
         best = int(np.argmin(state.errors)) if len(state.errors) == len(forecasts) else 0
-        trial, gain = self._trial(state, forecasts[best], state.damping)
-        length = float(np.linalg.norm(trial - state.x))
-        rounding = 1e-15 * abs(state.anchor.value)
-        if not (gain > rounding and length > 1e-12 * state.problem.feasible_set.diameter):
-            return asked
+        damping, shortest, rounding = state.damping, SHORTEST * state.space.diameter, 1e-15 * abs(state.anchor.value)
+        for _ in range(2):
+            trial, gain = self._trial(state, forecasts[best], damping)
+            length = float(np.linalg.norm(trial - state.z))
+            if not (gain > rounding and length > shortest):
+                return exploring
+            if np.linalg.norm(asked - trial, axis=1).min() > shortest:
+                break
+            damping = max(5 * damping, 0.5 * gain / length**2)  # what it would be had the follower been asked once more
+        else:
+            return exploring
         trials = [trial]
         if self.workers > 2:
-            damping = max(5 * state.damping, 0.5 * gain / length**2)
+            damping = max(5 * damping, 0.5 * gain / length**2)
             second = self._trial(state, forecasts[best], damping)[0]
-            if (second != trial).any() and (second != state.x).any():
+            if (second != trial).any() and (second != state.z).any():
                 trials.append(second)
         queries = np.vstack([*trials, explored])[: self.workers]
-        return replace(asked, queries=queries, trials=len(trials), gain=gain)
+        return replace(exploring, queries=queries * units, trials=len(trials), gain=gain, length=length)
 
     def _trial(self, state: ForesightState, forecast: Forecast, damping: float) -> tuple[Point, float]:
-        """Return the decision that the forecast recommends, and what it promises."""
-        anchor, objective = state.anchor, state.problem.objective
+        """Return the decision that the forecast recommends, in units of the space, and what it promises."""
+        anchor, objective, z, units = state.anchor, state.problem.objective, state.z, state.space.units
         assert anchor is not None
 
         def value_and_gradient(u: Point) -> tuple[float, Point]:
-            step = u - state.x
+            step = u - z
             response = anchor.response + forecast.change(step)
             try:
                 with np.errstate(all="ignore"):
-                    seen = objective.anchor(u, response)
+                    seen = objective.anchor(u * units, response)
             except EvaluationError:  # φ need not be defined at every forecast; such a u is out of bounds
                 return inf, step
-            gradient = seen.grad_x + forecast.pull_back(step, seen.grad_y)
+            gradient = seen.grad_x * units + forecast.pull_back(step, seen.grad_y)
             return seen.value + damping / 2 * float(step @ step), gradient + damping * step
 
         size = state.x.size + anchor.response.shape[0]
         rounds = 60 if forecast.size * size <= 100_000 else 15
-        u, value = descend(value_and_gradient, state.x, state.problem.feasible_set, rounds=rounds)
-        step = u - state.x
+        u, value = descend(value_and_gradient, z, state.space, rounds=rounds)
+        step = u - z
         farthest, length = LEAP * state.radius, float(np.linalg.norm(step))
         if length > farthest:
             step *= farthest / length
-            u = state.x + step
+            u = z + step
             value = value_and_gradient(u)[0]
         return u, anchor.value - value + damping / 2 * float(step @ step)
 
-    def _explorations(self, state: ForesightState, sensitivity: RememberedSensitivity) -> Points:
-        """Return decisions near x, in random directions that are not known or known from far away only."""
-        rng, n = generator(state.seed, state.iteration), state.x.size
-        feasible_set = state.problem.feasible_set
+    def _explorations(
+        self, state: ForesightState, sensitivity: RememberedSensitivity, asked: Points
+    ) -> tuple[Points, bool]:
+        """Return decisions near x, in random directions that are not known or known from far away only.
+
+        And whether every direction is known that the set has: it may lie in a subspace.
+        """
+        rng, n, z = generator(state.seed, state.iteration), state.x.size, state.z
         known = sensitivity.directions[sensitivity.distances <= 2 * state.radius]
-        length = min(0.5 * state.radius, 0.05 * feasible_set.diameter / sqrt(n))
-        asked = np.array([each.at for each in state.observed]).reshape(-1, n)
+        length = min(0.5 * state.radius, 0.05 * state.space.diameter / sqrt(n))
+        complete = sensitivity.rank == n
         points: list[Point] = []
         for _ in range(self.workers):
             direction = rng.standard_normal(n)
             if len(known) < n:
                 direction -= known.T @ (known @ direction)
-            if float(np.linalg.norm(direction)) <= 1e-8:  # all of them are known
-                direction = rng.standard_normal(n)
             direction /= np.linalg.norm(direction)
-            points.append(_unasked(feasible_set, state.x, length * direction, asked))
+            point = _unasked(state.space, z, length * direction, asked)
+            if np.linalg.norm(point - z) <= 1e-3 * length:  # the set has no such direction
+                complete = complete or not points
+                direction = rng.standard_normal(n)
+                direction /= np.linalg.norm(direction)
+                point = _unasked(state.space, z, length * direction, asked)
+            points.append(point)
+            asked = np.vstack([asked, point])
             known = np.vstack([known, direction])[-(n - 1) :] if n > 1 else known
-        return np.array(points)
+        return np.array(points), complete
 
     def _begun_elsewhere(self, state: ForesightState) -> ForesightState:
         """Begin at another decision than the one there was no answer to, if anything was ever answered."""
@@ -300,22 +347,23 @@ class Foresight:
 
     def _restarted(self, state: ForesightState) -> ForesightState:
         """Begin a new descent, remembering all: far from what was asked, or at the best of it with a wide view."""
-        feasible_set = state.problem.feasible_set
+        space = state.space
         begun = replace(
             state, descents=state.descents + 1, damping=0.0, stalled=0, milestone=(state.iteration, inf), turn="explore"
         )
         if begun.descents % 3 == 0:
             assert state.best is not None
-            return replace(begun, x=state.best.at, anchor=state.best, radius=0.2 * feasible_set.diameter)
+            return replace(begun, x=state.best.at, anchor=state.best, radius=0.2 * space.diameter)
         rng = generator(state.seed, state.iteration, 1)
-        points = np.array([_anywhere(feasible_set, rng) for _ in range(20)])
-        asked = np.array([each.at for each in state.observed])
+        points = np.array([_anywhere(space, rng) for _ in range(20)])
+        asked = np.array([each.at for each in state.observed]) / space.units
         nearest = [np.linalg.norm(asked - point, axis=1).min() for point in points]
-        x = owned(points[int(np.argmax(nearest))])
-        return replace(begun, x=x, anchor=None, radius=0.1 * feasible_set.diameter, turn="look")
+        x = owned(points[int(np.argmax(nearest))] * space.units)
+        return replace(begun, x=x, anchor=None, radius=0.1 * space.diameter, turn="look")
 
     def _moved(self, state: ForesightState, plan: _Plan, here: Anchor, landed: Anchor) -> Move:
-        hypergradient = Hypergradient(here.at, here.grad_x + plan.sensitivity.pull_back(here.grad_y))
+        slope = plan.sensitivity.pull_back(here.grad_y) / state.space.units
+        hypergradient = Hypergradient(here.at, here.grad_x + slope)
         vertex = state.problem.feasible_set.minimize_linear(hypergradient.value)
         return Move(
             at=here.at,
@@ -325,7 +373,7 @@ class Foresight:
             vertex=vertex,
             gap_estimate=float(hypergradient.value @ (here.at - vertex)),
             step=float(np.linalg.norm(landed.at - here.at)),
-            delta=state.radius,
+            delta=state.radius * state.problem.feasible_set.diameter / (state.space.diameter or 1.0),
             queries=len(plan.queries),
             landed=landed,
         )
@@ -333,8 +381,6 @@ class Foresight:
 
 def _observed(problem: Problem, x: Point, response: Response) -> Anchor:
     """Return what φ says of an answer, all of it finite."""
-    if infinite_rows(response[None, ...]):
-        raise EvaluationError(f"The response at x = {x} is not finite.")
     anchor = problem.objective.anchor(x, response)
     for name, gradient in (("grad_x", anchor.grad_x), ("grad_y", anchor.grad_y)):
         if not isfinite(norm(gradient)):
@@ -355,11 +401,11 @@ def _floor(noise: float | None, sensitivity: RememberedSensitivity) -> float:
 
 def _unasked(feasible_set: FeasibleSet, x: Point, offset: Point, asked: Points) -> Point:
     """Return a decision of X along the offset that is not next to one that was asked, if need be closer to x."""
-    for _ in range(5):
+    for _ in range(12):
         point = _near(feasible_set, x, offset)
         if not len(asked) or np.linalg.norm(asked - point, axis=1).min() > 0.1 * np.linalg.norm(offset):
             break
-        offset = offset / 4
+        offset = 0.6 * offset
     return point
 
 
