@@ -169,7 +169,7 @@ def test_the_same_seed_gives_the_same_run() -> None:
     assert run.carry_out(job).trace == run.carry_out(job).trace
 
 
-def test_a_solver_that_crashes_is_recorded_and_counts_as_unsolved(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_solver_that_crashes_is_recorded_and_keeps_what_it_found(monkeypatch: pytest.MonkeyPatch) -> None:
     def crash(oracle: Oracle, seed: int) -> None:
         oracle.value(np.array([1.0]))  # the solution itself
         raise RuntimeError("no memory left")
@@ -177,7 +177,26 @@ def test_a_solver_that_crashes_is_recorded_and_counts_as_unsolved(monkeypatch: p
     monkeypatch.setitem(PEERS, "random", Peer(solve=crash))
     record = run.carry_out(run.Job(case="bard-1988-1", solver="random", seed=0, budget=10))
     assert (record.status, record.message) == ("failed", "RuntimeError: no memory left")
-    assert profiles.solved_at(record, 0.1) == inf
+    assert profiles.solved_at(record, 0.1) == 1
+
+
+def test_runs_that_failed_or_may_take_longer_now_are_made_again(tmp_path: Path) -> None:
+    path, job = tmp_path / "runs.jsonl", run.Job(case="bard-1988-1", solver="random", seed=0, budget=10)
+    whole = run.carry_out(job)
+    for status, seconds, again in (("failed", 1.0, 1), ("late", 1.0, 1), ("late", 60.0, 0), ("done", 1.0, 0)):
+        path.write_text(json.dumps({**asdict(whole), "status": status, "seconds": seconds}) + "\n")
+        assert run.carry_out_all([job], path, workers=1, limit=60.0, console=QUIET) == again
+
+
+def test_of_two_budgets_the_profiles_show_the_larger() -> None:
+    runs = [run.carry_out(run.Job(case="bard-1988-1", solver="random", seed=0, budget=budget)) for budget in (9, 4)]
+    assert profiles.longest(runs) == runs[:1]
+
+
+def test_solvers_that_come_to_a_ball_from_outside_are_brought_back() -> None:
+    """SLSQP linearizes the ball; what it proposes outside would not count."""
+    record = run.carry_out(run.Job(case="cournot-small-ball", solver="slsqp", seed=0, budget=40))
+    assert profiles.solved_at(record, 1e-3) <= 30
 
 
 def test_runs_resume_where_they_stopped(tmp_path: Path) -> None:

@@ -29,9 +29,7 @@ LINES = ("-", "--", ":", "-.")
 
 
 def solved_at(run: Run, tolerance: float) -> float:
-    """Return the number of queries after which a run had solved its problem; inf where it never did."""
-    if run.status in ("failed", "skipped"):
-        return inf
+    """Return the number of queries after which a run had solved its problem, however it ended; inf if never."""
     reference = _reference(run)
     wanted = reference + tolerance * (run.start - reference)
     return next((float(query) for query, value in run.trace if value <= wanted), inf)
@@ -45,6 +43,14 @@ def _reference(run: Run) -> float:
 def share(runs: Sequence[Run], tolerance: float, multiple: float) -> float:
     """Return the share of runs that are solved within so many times n + 1 queries."""
     return float(np.mean([solved_at(run, tolerance) <= multiple * (run.n + 1) for run in runs]))
+
+
+def longest(runs: Sequence[Run]) -> list[Run]:
+    """Return the run with the largest budget of each solver, case and seed."""
+    found: dict[tuple[str, str, int], Run] = {}
+    for run in sorted(runs, key=lambda run: run.budget):
+        found[run.solver, run.case, run.seed] = run
+    return list(found.values())
 
 
 def by_solver(runs: Sequence[Run]) -> dict[str, list[Run]]:
@@ -123,7 +129,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     console = Console()
     runs = [
         run
-        for run in read_runs(options.runs)
+        for run in longest(read_runs(options.runs))
         if options.split in ("all", run.split) and (options.tag is None or options.tag in run.tags)
     ]
     if not runs:

@@ -162,11 +162,14 @@ def read_runs(path: Path) -> list[Run]:
 
 
 def carry_out_all(jobs: Sequence[Job], path: Path, *, workers: int, limit: float, console: Console) -> int:
-    """Make the runs that the file does not have yet, append each as it ends, and return how many were made."""
+    """Make the runs that the file does not have yet, append each as it ends, and return how many were made.
+
+    Runs that failed are made again, and so are those that ended late, if they may take longer now.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.exists() and not path.read_text().endswith("\n"):
         path.write_text(path.read_text() + "\n")  # the last line was cut short
-    done = {run.job for run in read_runs(path)}
+    done = {run.job for run in read_runs(path) if not (run.status == "failed" or _cut(run, limit))}
     open_jobs = [job for job in jobs if job not in done]
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
     with path.open("a") as file, Progress(*columns, TimeRemainingColumn(), console=console) as progress:
@@ -178,6 +181,10 @@ def carry_out_all(jobs: Sequence[Job], path: Path, *, workers: int, limit: float
             if run.status == "failed":
                 console.print(f"[red]{run.solver} failed on {run.case}, seed {run.seed}:[/red] {run.message}")
     return len(open_jobs)
+
+
+def _cut(run: Run, limit: float) -> bool:
+    return run.status == "late" and run.seconds < limit
 
 
 def _finished(jobs: Sequence[Job], workers: int, limit: float) -> Iterable[Run]:

@@ -128,7 +128,8 @@ def like(array: NDArray[np.float64], model: Any) -> Any:
     """Return NumPy's array in the library of the model, of its type and on its device."""
     if isinstance(model, np.ndarray):
         return array
-    return namespace(model).asarray(array, dtype=model.dtype, device=model.device)
+    mine = array if array.flags.writeable else array.copy()  # PyTorch warns of what cannot be written to
+    return namespace(model).asarray(mine, dtype=model.dtype, device=model.device)
 
 
 def weighted(weights: Point, rows: Responses) -> Response:
