@@ -199,6 +199,14 @@ def test_solvers_that_come_to_a_ball_from_outside_are_brought_back() -> None:
     assert profiles.solved_at(record, 1e-3) <= 30
 
 
+def test_the_page_says_which_half_is_which() -> None:
+    text = (Path(__file__).parents[1] / "docs" / "peers.md").read_text()
+    reported, tuned = text.split("\nReported: ")[1].split("\nUsed for tuning: ")
+    for split, listed in (("report", reported), ("tune", tuned)):
+        found = {name.strip(" .\n") for name in listed.split(",")}
+        assert found == {name for name in names() if build(name).split == split}
+
+
 def test_runs_resume_where_they_stopped(tmp_path: Path) -> None:
     path = tmp_path / "runs.jsonl"
     jobs = run.plan(["bard-1988-1"], ["random", "l-bfgs-b"], seeds=2, multiple=5, split=None)

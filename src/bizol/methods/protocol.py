@@ -23,7 +23,7 @@ class Move:
     hypergradient: Hypergradient  # ĝ_k
     vertex: Point  # z_k
     gap_estimate: float  # ⟨ĝ_k, x_k − z_k⟩: one sample, biased upward; not a certificate
-    step: float  # γ_k
+    step: float  # γ_k, or how far a method went that has none
     delta: float  # δ_k
     queries: int
     landed: Anchor | None = None  # the best that was observed on the way, where a method asks at more than x_k

@@ -44,8 +44,8 @@ class PowerLaw:
 class AdaptiveStep:
     """A step that looks at what the last one did: φ(x_k, y_k) is observed anyway, so a step too long is seen.
 
-    A step γ toward a vertex with gap estimate G promises a decrease of about γG. When less than a quarter of it came
-    true, the next step is shorter; otherwise it is a little longer.
+    When the last step made things worse, the next one is shorter; otherwise it is a little longer. How much the step
+    promised is not asked for: the gap estimate is biased upward by noise, and steps would soon be too short.
 
     Args:
         initial: the first step.
@@ -54,8 +54,8 @@ class AdaptiveStep:
     """
 
     initial: float = 0.5
-    longer: float = 1.2
-    shorter: float = 0.5
+    longer: float = 1.1
+    shorter: float = 0.7
 
     def __post_init__(self) -> None:
         if not (is_real(self.initial) and 0 < self.initial <= 1):
@@ -70,9 +70,7 @@ class AdaptiveStep:
         """Return the step to take where φ has this value, after the given move."""
         if move is None:
             return self.initial
-        fell = move.value - value
-        factor = self.longer if fell >= 0.25 * move.step * move.gap_estimate else self.shorter
-        return min(1.0, factor * move.step)
+        return min(1.0, (self.longer if value <= move.value else self.shorter) * move.step)
 
 
 def open_loop() -> PowerLaw:
