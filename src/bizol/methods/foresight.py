@@ -210,13 +210,14 @@ class Foresight:
                 damping = damping / 5 if damping * length**2 > 1e-6 * plan.gain else 0.0
                 radius = max(radius, 1.5 * length)
             elif ratio < 0.25:
-                damping = max(3 * damping, 0.5 * plan.gain / length**2)
+                worse = min(max(1 - ratio, 1.0), 20.0) if plan.complete else 1.0
+                damping = max(3 * damping, 0.5 * worse * plan.gain / length**2)
                 radius = max(0.5 * length, radius / 4)
             else:
                 radius = length
             best = min((trial.value for trial in tried), default=here.value)
             stalled = stalled + 1 if here.value - best <= 1e-3 * max(height - best, 0.0) else 0
-            turn = "try" if ratio > 0.5 and plan.complete else "explore"
+            turn = "try" if ratio > 0.25 and plan.complete else "explore"
         elif state.turn == "try":  # the forecast sees no way down, which says more where every direction is known
             stalled, radius = stalled + (2 if plan.complete else 1), radius / 4
         radius = min(max(radius, smallest), 0.5 * diameter) if diameter > 0 else radius
