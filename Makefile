@@ -38,7 +38,7 @@ pytest: $(DEV_READY)
 bench: OUT := peers$(if $(QUICK),/quick)
 bench: $(BENCH_READY)
 	$(BIN)/python -m benchmarks.peers.run --out $(OUT) $(if $(QUICK),--quick)
-	$(BIN)/python -m benchmarks.peers.profiles --runs $(OUT)/runs.jsonl --out $(OUT)
+	$(BIN)/python -m benchmarks.peers.profiles --runs $(OUT)/runs.jsonl --out $(OUT) $(if $(QUICK),--split all)
 
 measure: $(DEV_READY)
 	$(BIN)/python benchmarks/overhead.py
