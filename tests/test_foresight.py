@@ -267,6 +267,15 @@ class TestThrift:
         for state, plan in zip(states, plans, strict=True):
             assert (np.linalg.norm(plan.queries[0] - state.x) > 1e-9) == (state.turn in ("try", "explore"))
 
+    def test_two_answers_a_rounding_error_apart_say_nothing_of_a_slope(self) -> None:
+        problem, method = saturated(3), Foresight()
+        state = next(state for state in bizol.iterate(problem, method, seed=0) if state.turn == "explore")
+        plan = method._planned(state)
+        for away, learned in ((1e-14, 0), (1e-3, 1)):
+            object.__setattr__(state, "_plan", replace(plan, queries=(state.x + away)[None]))
+            after = method.tell(state, problem.response(state.x + away)[None])
+            assert len(after.secants) - len(state.secants) == learned
+
 
 class TestTrouble:
     def test_an_answer_that_the_objective_is_not_defined_at_is_a_bad_one(self) -> None:

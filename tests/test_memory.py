@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -151,6 +152,15 @@ def test_a_step_that_made_things_worse_is_seen() -> None:
     assert rule.after(move, move.value - 1e-9) == pytest.approx(0.6)
     assert rule.after(move, move.value + 1e-9) == pytest.approx(0.1)
     assert rule.after(replace(move, step=0.9), -np.inf) == 1.0
+
+
+def test_directions_that_cannot_be_written_to_are_no_trouble_for_pytorch() -> None:
+    """It warns of them, and warnings are errors here."""
+    directions = np.eye(2)
+    directions.flags.writeable = False
+    slopes = torch.tensor([[1.0, 2.0], [3.0, 4.0]], dtype=torch.float64)
+    learned = RunningSensitivity(torch.zeros((2, 2), dtype=torch.float64)).corrected(directions, slopes)
+    assert np.array_equal(learned.matrix.numpy(), slopes.numpy().T)
 
 
 def test_steps_that_adapt_do_not_die_before_the_run_is_over() -> None:

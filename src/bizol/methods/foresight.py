@@ -71,6 +71,11 @@ class ForesightState:
         """The decision in units of the space."""
         return self.x / self.space.units
 
+    @property
+    def asked(self) -> Points:
+        """Where the latest answers were, in units of the space."""
+        return np.array([each.at for each in self.observed]).reshape(-1, self.x.size) / self.space.units
+
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -250,7 +255,7 @@ class Foresight:
     def _plan(self, state: ForesightState) -> _Plan:
         n, m, units = state.x.size, 0 if state.anchor is None else state.anchor.response.shape[0], state.space.units
         sensitivity = remember(state.secants, state.z, scale=state.radius or 1.0, most=_kept(n, n + m))
-        asked = np.array([each.at for each in state.observed]).reshape(-1, n) / units
+        asked = state.asked
         explored, complete = self._explorations(state, sensitivity, asked)
         if state.anchor is None:
             queries = np.vstack([state.x[None], explored[: self.workers - 1] * units])
@@ -273,7 +278,7 @@ class Foresight:
                 return exploring
             if np.linalg.norm(asked - trial, axis=1).min() > shortest:
                 break
-            damping = max(5 * damping, 0.5 * gain / length**2)  # what it would be had the follower been asked once more
+            damping = max(5 * damping, 0.5 * gain / length**2)  # its answer is known: go less far
         else:
             return exploring
         trials = [trial]
@@ -357,7 +362,7 @@ class Foresight:
             return replace(begun, x=state.best.at, anchor=state.best, radius=0.2 * space.diameter)
         rng = generator(state.seed, state.iteration, 1)
         points = np.array([_anywhere(space, rng) for _ in range(20)])
-        asked = np.array([each.at for each in state.observed]) / space.units
+        asked = state.asked
         nearest = [np.linalg.norm(asked - point, axis=1).min() for point in points]
         x = owned(points[int(np.argmax(nearest))] * space.units)
         return replace(begun, x=x, anchor=None, radius=0.1 * space.diameter, turn="look")
