@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, replace
 from functools import cache
-from math import inf, isfinite
+from math import inf, isfinite, isnan
 from pathlib import Path
 from typing import Any
 
@@ -191,6 +191,19 @@ def test_runs_that_failed_or_may_take_longer_now_are_made_again(tmp_path: Path) 
 def test_of_two_budgets_the_profiles_show_the_larger() -> None:
     runs = [run.carry_out(run.Job(case="bard-1988-1", solver="random", seed=0, budget=budget)) for budget in (9, 4)]
     assert profiles.longest(runs) == runs[:1]
+
+
+def test_every_case_counts_the_same_however_many_seeds_it_was_run_with() -> None:
+    solved = run.carry_out(run.Job(case="bard-1988-1", solver="l-bfgs-b", seed=0, budget=60))
+    unsolved = replace(run.carry_out(run.Job(case="falk-liu-1995", solver="l-bfgs-b", seed=0, budget=60)), trace=[])
+    assert profiles.solved_at(solved, 1e-2) < 60
+    three = [replace(solved, seed=seed) for seed in range(3)]
+    assert profiles.share([*three, unsolved], 1e-2, 30) == pytest.approx(0.5)
+    assert isnan(profiles.share_error([*three, unsolved], 1e-2, 30))  # one seed tells nothing about the others
+    assert profiles.table([*three, unsolved]).endswith("| – |\n")
+    one_of_three = [*three[:1], *(replace(each, trace=[]) for each in three[1:])]
+    # the variance of the mean of (1, 0, 0) is 1/9; the other case has none, and each is half of the share
+    assert profiles.share_error([*one_of_three, unsolved, replace(unsolved, seed=1)], 1e-2, 30) == pytest.approx(1 / 6)
 
 
 def test_solvers_that_come_to_a_ball_from_outside_are_brought_back() -> None:

@@ -9,12 +9,13 @@ failed and cases that a solver does not take count as unsolved.
 from __future__ import annotations
 
 import argparse
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
-from math import inf
+from math import inf, isnan, nan
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 from rich.console import Console
 
 from benchmarks.peers.problems import references
@@ -41,8 +42,26 @@ def _reference(run: Run) -> float:
 
 
 def share(runs: Sequence[Run], tolerance: float, multiple: float) -> float:
-    """Return the share of runs that are solved within so many times n + 1 queries."""
-    return float(np.mean([solved_at(run, tolerance) <= multiple * (run.n + 1) for run in runs]))
+    """Return the share of problems solved within so many times n + 1 queries, the mean over the seeds of each."""
+    solved = [solved_at(run, tolerance) <= multiple * (run.n + 1) for run in runs]
+    return float(weights(runs) @ solved)
+
+
+def share_error(runs: Sequence[Run], tolerance: float, multiple: float) -> float:
+    """Return the standard error of the share that comes from the seeds; nan where a case was run with one only."""
+    outcomes: dict[str, list[bool]] = defaultdict(list)
+    for run in runs:
+        outcomes[run.case].append(solved_at(run, tolerance) <= multiple * (run.n + 1))
+    if min(map(len, outcomes.values())) < 2:
+        return nan
+    variances = [np.var(solved, ddof=1) / len(solved) for solved in outcomes.values()]
+    return float(np.sqrt(np.sum(variances)) / len(outcomes))
+
+
+def weights(runs: Sequence[Run]) -> NDArray[np.float64]:
+    """Return what each run counts: every case the same, however many seeds it was run with."""
+    seeds = Counter(run.case for run in runs)
+    return np.array([1 / (len(seeds) * seeds[run.case]) for run in runs])
 
 
 def longest(runs: Sequence[Run]) -> list[Run]:
@@ -62,18 +81,23 @@ def by_solver(runs: Sequence[Run]) -> dict[str, list[Run]]:
 
 
 def table(runs: Sequence[Run]) -> str:
-    """Return the shares as a Markdown table, the best of each column in bold."""
+    """Return the shares as a Markdown table, the best of each column in bold.
+
+    The column ± is the largest standard error of the row.
+    """
     groups = by_solver(runs)
     columns = [(tolerance, multiple) for tolerance in TOLERANCES[1:] for multiple in MULTIPLES]
     shares = {solver: [share(group, *column) for column in columns] for solver, group in groups.items()}
     best = np.max(list(shares.values()), axis=0)
     head = "".join(f" {_power(tolerance)}, {multiple}(n+1) |" for tolerance, multiple in columns)
-    lines = [f"| % solved to, within | runs | failed | not taken |{head}", "|---|" + "---:|" * (3 + len(columns))]
+    lines = [f"| % solved to, within | runs | failed | not taken |{head} ± |", "|---|" + "---:|" * (4 + len(columns))]
     for solver, group in groups.items():
         failed, skipped = (sum(run.status == status for run in group) for status in ("failed", "skipped"))
         cells = [
             f"**{100 * s:.0f}**" if s == top else f"{100 * s:.0f}" for s, top in zip(shares[solver], best, strict=True)
         ]
+        error = 100 * float(np.max([share_error(group, *column) for column in columns]))
+        cells.append("–" if isnan(error) else f"{error:.1f}")
         lines.append(f"| {solver} | {len(group)} | {failed} | {skipped} | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
 
@@ -86,10 +110,10 @@ def draw(runs: Sequence[Run], folder: Path, name: str) -> list[Path]:
         figure, axes = pyplot.subplots(1, len(TOLERANCES), figsize=(11, 4), sharey=True, layout="constrained")
         for axis, tolerance in zip(axes, TOLERANCES, strict=True):
             for solver, group in groups.items():
-                ends = np.sort([solved_at(run, tolerance) / (run.n + 1) for run in group])
-                finite = ends[np.isfinite(ends)]
-                x = np.concatenate([[0.1], finite, [100.0]])
-                y = np.concatenate([[0], np.arange(1, finite.size + 1), [finite.size]]) / len(group)
+                ends = np.array([solved_at(run, tolerance) / (run.n + 1) for run in group])
+                order = np.argsort(ends)[: np.isfinite(ends).sum()]
+                x = np.concatenate([[0.1], ends[order], [100.0]])
+                y = np.cumsum(np.concatenate([[0.0], weights(group)[order], [0.0]]))
                 index = others.index(solver) if solver in others else -1
                 color = OURS if index < 0 else COLORS[index % len(COLORS)]
                 line = "-" if index < 0 else LINES[1:][index // len(COLORS) % 3] if index >= len(COLORS) else "-"
@@ -98,7 +122,7 @@ def draw(runs: Sequence[Run], folder: Path, name: str) -> list[Path]:
             axis.set(
                 xscale="log", xlim=(0.3, 100), ylim=(0, 1), xlabel="queries / (n + 1)", title=f"to {_power(tolerance)}"
             )
-        axes[0].set_ylabel("share of runs solved")
+        axes[0].set_ylabel("share of problems solved")
         figure.legend(*axes[0].get_legend_handles_labels(), loc="outside right center")
         return save(figure, folder, name)
 
