@@ -694,6 +694,33 @@ def test_the_breaker_looks_at_the_last_two_batches() -> None:
         breaker.check("bad luck")
 
 
+def test_the_breaker_looks_at_twenty_attempts_where_batches_are_small() -> None:
+    breaker = Breaker(0.5)
+    for number in range(30):
+        breaker.next_batch()
+        breaker.count(failed=number >= 10 and number % 4 > 0)  # three quarters of the last
+        if number < 23:
+            breaker.check("bad luck")  # 10 of 21 at most
+    with pytest.raises(BreakerError, match="15 of the last 21 queries failed"):
+        breaker.check("bad luck")
+
+
+@pytest.mark.parametrize("error", [RuntimeError, PermissionError])
+def test_a_follower_that_died_does_not_cost_the_default_method_its_budget(error: type[Exception]) -> None:
+    """It asks one question at a time."""
+    asked: list[Array] = []
+
+    def respond(x: Array) -> Array:
+        asked.append(x)
+        if len(asked) > 10:
+            raise error("power cut")
+        return saturate(x)
+
+    solution = bizol.minimize(saturated(response=respond), budget=200, seed=0, retries=AT_ONCE)
+    assert solution.status is Status.FAILING
+    assert len(asked) < 25
+
+
 def test_a_follower_that_never_answers_is_not_asked_for_long() -> None:
     asked: list[Array] = []
 

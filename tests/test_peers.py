@@ -198,12 +198,14 @@ def test_every_case_counts_the_same_however_many_seeds_it_was_run_with() -> None
     unsolved = replace(run.carry_out(run.Job(case="falk-liu-1995", solver="l-bfgs-b", seed=0, budget=60)), trace=[])
     assert profiles.solved_at(solved, 1e-2) < 60
     three = [replace(solved, seed=seed) for seed in range(3)]
-    assert profiles.share([*three, unsolved], 1e-2, 30) == pytest.approx(0.5)
-    assert isnan(profiles.share_error([*three, unsolved], 1e-2, 30))  # one seed tells nothing about the others
+    assert profiles.share([*three, unsolved], 1e-2, 30, cases=2) == pytest.approx(0.5)
+    assert profiles.share(three, 1e-2, 30, cases=4) == pytest.approx(0.25)  # what was not run is unsolved
+    assert isnan(profiles.share_error([*three, unsolved], 1e-2, 30, cases=2))  # one seed tells nothing about the others
     assert profiles.table([*three, unsolved]).endswith("| – |\n")
     one_of_three = [*three[:1], *(replace(each, trace=[]) for each in three[1:])]
     # the variance of the mean of (1, 0, 0) is 1/9; the other case has none, and each is half of the share
-    assert profiles.share_error([*one_of_three, unsolved, replace(unsolved, seed=1)], 1e-2, 30) == pytest.approx(1 / 6)
+    both = [*one_of_three, unsolved, replace(unsolved, seed=1)]
+    assert profiles.share_error(both, 1e-2, 30, cases=2) == pytest.approx(1 / 6)
 
 
 def test_solvers_that_come_to_a_ball_from_outside_are_brought_back() -> None:
@@ -247,8 +249,8 @@ def test_a_profile_counts_the_runs_that_are_solved(tmp_path: Path) -> None:
         if PEERS[solver].installed
     ]
     local = [record for record in runs if record.solver == "l-bfgs-b"]
-    assert profiles.share(local, 1e-2, 0.1) == 0.0
-    assert profiles.share(local, 1e-2, 100) == np.mean([record.gaps["60"] <= 1e-2 for record in local])
+    assert profiles.share(local, 1e-2, 0.1, cases=2) == 0.0
+    assert profiles.share(local, 1e-2, 100, cases=2) == np.mean([record.gaps["60"] <= 1e-2 for record in local])
     assert "l-bfgs-b | 2 | 0 | 0 |" in profiles.table(runs)
     if PEERS["dfo-ls"].installed:
         assert "dfo-ls | 2 | 0 | 1 |" in profiles.table(runs)  # one objective is not a sum of squares

@@ -2,8 +2,8 @@
 
     python -m benchmarks.peers.profiles --runs peers/runs.jsonl --out peers [--split report] [--tag TAG]
 
-A run solves its problem to τ when (best − reference)/(φ(x₀) − reference) ≤ τ (J. Moré and S. Wild, 2009). Runs that
-failed and cases that a solver does not take count as unsolved.
+A run solves its problem to τ when (best − reference)/(φ(x₀) − reference) ≤ τ (J. Moré and S. Wild, 2009), also where it
+was cut or failed afterwards. Cases that a solver does not take or was not run on count as unsolved.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ def _reference(run: Run) -> float:
     return references()[run.case].value if run.case in references() else run.reference
 
 
-def share(runs: Sequence[Run], tolerance: float, multiple: float) -> float:
+def share(runs: Sequence[Run], tolerance: float, multiple: float, *, cases: int) -> float:
     """Return the share of problems solved within so many times n + 1 queries, the mean over the seeds of each."""
     solved = [solved_at(run, tolerance) <= multiple * (run.n + 1) for run in runs]
-    return float(weights(runs) @ solved)
+    return float(weights(runs, cases) @ solved)
 
 
-def share_error(runs: Sequence[Run], tolerance: float, multiple: float) -> float:
+def share_error(runs: Sequence[Run], tolerance: float, multiple: float, *, cases: int) -> float:
     """Return the standard error of the share that comes from the seeds; nan where a case was run with one only."""
     outcomes: dict[str, list[bool]] = defaultdict(list)
     for run in runs:
@@ -55,13 +55,13 @@ def share_error(runs: Sequence[Run], tolerance: float, multiple: float) -> float
     if min(map(len, outcomes.values())) < 2:
         return nan
     variances = [np.var(solved, ddof=1) / len(solved) for solved in outcomes.values()]
-    return float(np.sqrt(np.sum(variances)) / len(outcomes))
+    return float(np.sqrt(np.sum(variances)) / cases)
 
 
-def weights(runs: Sequence[Run]) -> NDArray[np.float64]:
-    """Return what each run counts: every case the same, however many seeds it was run with."""
+def weights(runs: Sequence[Run], cases: int) -> NDArray[np.float64]:
+    """Return what each run of a solver counts: every case the same, however many seeds it was run with."""
     seeds = Counter(run.case for run in runs)
-    return np.array([1 / (len(seeds) * seeds[run.case]) for run in runs])
+    return np.array([1 / (cases * seeds[run.case]) for run in runs])
 
 
 def longest(runs: Sequence[Run]) -> list[Run]:
@@ -87,7 +87,8 @@ def table(runs: Sequence[Run]) -> str:
     """
     groups = by_solver(runs)
     columns = [(tolerance, multiple) for tolerance in TOLERANCES[1:] for multiple in MULTIPLES]
-    shares = {solver: [share(group, *column) for column in columns] for solver, group in groups.items()}
+    cases = len({run.case for run in runs})
+    shares = {solver: [share(group, *column, cases=cases) for column in columns] for solver, group in groups.items()}
     best = np.max(list(shares.values()), axis=0)
     head = "".join(f" {_power(tolerance)}, {multiple}(n+1) |" for tolerance, multiple in columns)
     lines = [f"| % solved to, within | runs | failed | not taken |{head} ± |", "|---|" + "---:|" * (4 + len(columns))]
@@ -96,7 +97,7 @@ def table(runs: Sequence[Run]) -> str:
         cells = [
             f"**{100 * s:.0f}**" if s == top else f"{100 * s:.0f}" for s, top in zip(shares[solver], best, strict=True)
         ]
-        error = 100 * float(np.max([share_error(group, *column) for column in columns]))
+        error = 100 * float(np.max([share_error(group, *column, cases=cases) for column in columns]))
         cells.append("–" if isnan(error) else f"{error:.1f}")
         lines.append(f"| {solver} | {len(group)} | {failed} | {skipped} | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
@@ -104,7 +105,7 @@ def table(runs: Sequence[Run]) -> str:
 
 def draw(runs: Sequence[Run], folder: Path, name: str) -> list[Path]:
     """Draw the data profiles, one panel for each tolerance."""
-    groups = by_solver(runs)
+    groups, cases = by_solver(runs), len({run.case for run in runs})
     others = [solver for solver in groups if solver != "bizol"]
     with canvas() as pyplot:
         figure, axes = pyplot.subplots(1, len(TOLERANCES), figsize=(11, 4), sharey=True, layout="constrained")
@@ -113,7 +114,7 @@ def draw(runs: Sequence[Run], folder: Path, name: str) -> list[Path]:
                 ends = np.array([solved_at(run, tolerance) / (run.n + 1) for run in group])
                 order = np.argsort(ends)[: np.isfinite(ends).sum()]
                 x = np.concatenate([[0.1], ends[order], [100.0]])
-                y = np.cumsum(np.concatenate([[0.0], weights(group)[order], [0.0]]))
+                y = np.cumsum(np.concatenate([[0.0], weights(group, cases)[order], [0.0]]))
                 index = others.index(solver) if solver in others else -1
                 color = OURS if index < 0 else COLORS[index % len(COLORS)]
                 line = "-" if index < 0 else LINES[1:][index // len(COLORS) % 3] if index >= len(COLORS) else "-"

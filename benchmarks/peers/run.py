@@ -23,7 +23,7 @@ from typing import Literal, final
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from benchmarks.peers.problems import SUITE, Case, build, names
+from benchmarks.peers.problems import Case, build, names
 from benchmarks.peers.solvers import PEERS, Oracle, UnsuitableError, run_solver
 
 MULTIPLES = (1, 2, 3, 5, 8, 10, 15, 20, 30, 50, 75, 100)  # of n + 1
@@ -230,7 +230,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     console = Console()
     for solver in options.solvers:
         if not PEERS[solver].installed:
-            console.print(f"{solver} is left out: install {PEERS[solver].package}, or bizol[bench].")
+            console.print(f"{solver} is left out: install {PEERS[solver].package}, or bizol[bench].", markup=False)
     jobs = plan(
         options.cases or (QUICK if options.quick else names()),
         [solver for solver in options.solvers if PEERS[solver].installed],
@@ -240,7 +240,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     path = options.out / "runs.jsonl"
     made = carry_out_all(jobs, path, workers=options.jobs, limit=options.limit, console=console)
-    console.print(f"{made} runs made, {len(jobs) - made} were there, of {len(SUITE)} cases: {path}")
+    console.print(
+        f"{made} runs made, {len(jobs) - made} were there, of {len({job.case for job in jobs})} cases: {path}"
+    )
 
 
 if __name__ == "__main__":

@@ -154,7 +154,7 @@ def ask(
 @commands.command("tell")
 def tell_command(
     journal: JournalPath,
-    answers: Annotated[Path, typer.Argument(help="CSV with the columns id, y0, y1, ..., or JSON, {id: [y0, ...]}.")],
+    answers: Annotated[Path, typer.Argument(help="CSV with the columns id, y0, y1, ..., or JSON, {id: \\[y0, ...]}.")],
 ) -> None:
     """Take answers from outside: any subset, in any order, all of a file or nothing of it."""
     with _mistakes("ANSWERS"):

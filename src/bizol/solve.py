@@ -246,7 +246,7 @@ def _concluded(
         status.value,
         str(failure or ""),
         getattr(state, "remark", ""),
-        _left_out(evaluator.unanswered),
+        _left_out(evaluator.unanswered, estimated=hasattr(method, "slots")),
         "" if noise is None or state.move is None else noise.remark(state.move.delta),
     )
     return recorder.solution(
@@ -376,12 +376,11 @@ def _warned(problem: Problem, delta: float | None) -> bool:
     return bool(doubt)
 
 
-def _left_out(count: int) -> str:
+def _left_out(count: int, *, estimated: bool) -> str:
     if not count:
         return ""
-    return (
-        f"{count} queries were not answered and left out: estimates stay unbiased if what fails is a matter of chance."
-    )
+    unbiased = ": estimates stay unbiased if what fails is a matter of chance" if estimated else ""
+    return f"{count} queries were not answered and left out{unbiased}."
 
 
 def _version() -> str:

@@ -84,15 +84,17 @@ class PendingError(HaltError):
 
 @final
 class Breaker:
-    """Counts what failed in the last two batches."""
+    """Counts what failed in the last two batches, and in as many as make twenty attempts."""
 
     def __init__(self, share: float) -> None:
         self._share = share
-        self._batches: deque[list[int]] = deque(maxlen=2)  # attempts and failures of each
+        self._batches: deque[list[int]] = deque()  # attempts and failures of each
 
     def next_batch(self) -> None:
-        """Begin a new batch, and forget the one before the last."""
+        """Begin a new batch, and forget those that are not needed any more."""
         self._batches.append([0, 0])
+        while len(self._batches) > 2 and sum(attempts for attempts, _ in self._batches) - self._batches[0][0] >= 20:
+            self._batches.popleft()
 
     def count(self, *, failed: bool) -> None:
         """Take note of one attempt."""
@@ -101,6 +103,8 @@ class Breaker:
 
     def check(self, why: str) -> None:
         """End the run where too many attempts failed."""
-        attempts, failures = (sum(column) for column in zip(*self._batches, strict=True))
-        if failures >= 5 and failures > self._share * attempts:
-            raise BreakerError(f"{failures} of the last {attempts} queries failed, the last one so: {why}")
+        batches = list(self._batches)
+        for lately in (batches[-2:], batches):
+            attempts, failures = (sum(column) for column in zip(*lately, strict=True))
+            if failures >= 5 and failures > self._share * attempts:
+                raise BreakerError(f"{failures} of the last {attempts} queries failed, the last one so: {why}")

@@ -85,13 +85,14 @@ def _pairwise(function: ValueAndGradient, x: Point, feasible_set: FeasibleSet, r
         vertex = feasible_set.minimize_linear(gradient)
         worst = int(np.argmax([gradient @ atom for atom in atoms]))
         direction = vertex - atoms[worst]
+        lowest, highest = np.min([vertex, *atoms], axis=0), np.max([vertex, *atoms], axis=0)
         slope = -float(gradient @ direction)
         square = float(direction @ direction)
         if slope <= 1e-14 * abs(value) or square == 0:
             break
         for _ in range(60):
             step = min(weights[worst], slope / (curvature * square))
-            w = u + step * direction
+            w = np.clip(u + step * direction, lowest, highest)  # where it is but for rounding
             w_value, w_gradient = function(w)
             if w_value <= value - step * slope + curvature / 2 * step**2 * square + 1e-13 * abs(value):
                 break

@@ -92,8 +92,8 @@ def curved(observed: Sequence[Anchor], here: Anchor, *, most: int, units: Point 
     """Fit a quadratic change to the answers nearest to a decision; None where there is no other answer.
 
     What a quadratic cannot explain grows with the third power of the distance. So an answer at distance d is explained
-    up to an error of variance τ (d/h)⁶, with the distance h of the n-th nearest: the near ones almost exactly, the far
-    ones hardly.
+    up to an error of variance τ (d/h)⁶, with the distance h of the (n + 1)-th nearest: the near ones almost exactly,
+    the far ones hardly.
 
     Args:
         observed: what was answered.

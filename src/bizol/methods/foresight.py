@@ -28,7 +28,7 @@ SHORTEST = 1e-11  # the shortest secant, relative to the diameter of X
 ROUNDING = 1e-12  # of answers, relative to their size
 LEAP = 20  # radii that a trial goes, at most
 FITTED = 150  # answers that a curved forecast is fitted to, at most
-WORK = 2_000_000  # numbers in the factors of a forecast, at most
+WORK = 2_000_000  # numbers in the factors of a forecast, at most, but sixty vectors are always kept
 
 
 @final
@@ -48,14 +48,14 @@ class ForesightState:
     radius: float = 0.0  # how far the forecast is trusted
     damping: float = 0.0  # λ
     stalled: int = 0  # trials in a row that gained next to nothing
-    height: float = 0.0  # φ where this descent began
+    height: float = 0.0  # φ where this descent began, or the last one that began elsewhere than at the best
     descents: int = 0  # how many were begun before this one
     milestone: tuple[int, float] = (0, inf)  # when it was last seen how far this descent has come, and φ there
     best: Anchor | None = None  # the best of all that was observed
     observed: tuple[Anchor, ...] = ()  # the latest answers, the oldest first
     errors: tuple[float, ...] = ()  # of the forecasts, lately
     noise: float | None = None  # ‖y − y'‖ of two answers to one question; None while that was not asked
-    undefined: int = 0  # answers that φ is not defined at
+    undefined: int = 0  # answers that φ or its gradients are not defined at
     _plan: _Plan | None = field(default=None, init=False, repr=False)  # worked out once, although ask and tell need it
 
     @property
@@ -63,7 +63,8 @@ class ForesightState:
         """What the user should know about how the run went."""
         noisy = "The response is noisy, and the noise limits what can be reached." if self.noise else ""
         times = f"{self.undefined} time{'s' if self.undefined > 1 else ''}"
-        undefined = f"The objective was not defined at what the follower answered {times}." if self.undefined else ""
+        what = "The objective or its gradients were not defined at what the follower answered"
+        undefined = f"{what} {times}." if self.undefined else ""
         return " ".join(filter(None, (noisy, undefined)))
 
     @property
@@ -149,33 +150,39 @@ class Foresight:
 
         Where `answered` says that some responses are missing, a decision that was tried without an answer counts as a
         bad one, a descent that would have begun at one begins at another of those that were asked with it or elsewhere,
-        and explorations are done without. Answers that φ is not defined at count as missing after the first.
+        and explorations are done without. Answers that φ or its gradients are not defined at count as missing after
+        the first, but the best decision seen may be such a one.
         """
         plan = self._planned(state)
         rows = matched(responses, len(plan.queries))
         there = [answered is None or bool(answered[index]) for index in range(len(plan.queries))]
         found: list[Anchor] = []
+        flawed: list[Anchor] = []  # φ is finite there, its gradients are not
         undefined = state.undefined
         for index in np.flatnonzero(there):
             point, response = owned(plan.queries[index]), owned(rows[index, ...])
             if infinite_rows(response[None, ...]):
                 raise EvaluationError(f"The response at x = {point} is not finite.")
-            try:
-                found.append(_observed(state.problem, point, response))
-            except EvaluationError:
-                if state.best is None and not found:
-                    raise
-                there[index], undefined = False, undefined + 1
+            seen, flaw = _observed(state.problem, point, response)
+            if flaw is None:
+                found += seen
+                continue
+            if state.best is None and not found:
+                raise flaw
+            flawed += seen
+            there[index], undefined = False, undefined + 1
         state = replace(state, undefined=undefined)
         here, others, noise = state.anchor, found, state.noise
         if here is None:
             if not found:
                 return self._begun_elsewhere(state)
             here, *others = found
-        elif state.turn == "echo" and there[0]:
-            echo, *others = others
-            noise = norm(echo.response - here.response)
-            noise = noise if noise > ROUNDING * norm(here.response) else 0.0
+        elif state.turn == "echo":
+            noise = 0.0  # also where nobody answers twice
+            if there[0]:
+                echo, *others = others
+                difference = norm(echo.response - here.response)
+                noise = difference if difference > ROUNDING * norm(here.response) else 0.0
         tried = others[: sum(there[: plan.trials])] if there[0] else []
         units = state.space.units
         secants = [
@@ -196,7 +203,8 @@ class Foresight:
             noise=noise,
             best=landed if state.best is None or landed.value < state.best.value else state.best,
         )
-        return replace(self._continued(following), move=self._moved(state, plan, here, landed))
+        lowest = min([landed, *flawed], key=lambda each: each.value)
+        return replace(self._continued(following), move=self._moved(state, plan, here, lowest))
 
     def _judged(
         self, state: ForesightState, plan: _Plan, here: Anchor, tried: list[Anchor], noise: float | None
@@ -303,8 +311,12 @@ class Foresight:
                     seen = objective.anchor(u * units, response)
             except EvaluationError:  # φ need not be defined at every forecast; such a u is out of bounds
                 return inf, step
-            gradient = seen.grad_x * units + forecast.pull_back(step, seen.grad_y)
-            return seen.value + damping / 2 * float(step @ step), gradient + damping * step
+            value = seen.value + damping / 2 * float(step @ step)
+            with np.errstate(all="ignore"):
+                gradient = seen.grad_x * units + forecast.pull_back(step, seen.grad_y)
+            if not isfinite(norm(gradient)):
+                return value, np.zeros_like(u)  # no way on from here
+            return value, gradient + damping * step
 
         size = state.x.size + anchor.response.shape[0]
         rounds = 60 if forecast.size * size <= 100_000 else 15
@@ -312,8 +324,8 @@ class Foresight:
         step = u - z
         farthest, length = LEAP * state.radius, float(np.linalg.norm(step))
         if length > farthest:
-            step *= farthest / length
-            u = z + step
+            u = _between(z, u, farthest / length)
+            step = u - z
             value = value_and_gradient(u)[0]
         return u, anchor.value - value + damping / 2 * float(step @ step)
 
@@ -385,13 +397,16 @@ class Foresight:
         )
 
 
-def _observed(problem: Problem, x: Point, response: Response) -> Anchor:
-    """Return what φ says of an answer, all of it finite."""
-    anchor = problem.objective.anchor(x, response)
+def _observed(problem: Problem, x: Point, response: Response) -> tuple[list[Anchor], EvaluationError | None]:
+    """Return what φ says of an answer, nothing where φ is not defined, and what is wrong with it."""
+    try:
+        anchor = problem.objective.anchor(x, response)
+    except EvaluationError as error:
+        return [], error
     for name, gradient in (("grad_x", anchor.grad_x), ("grad_y", anchor.grad_y)):
         if not isfinite(norm(gradient)):
-            raise EvaluationError(f"Objective({name}=...) must be finite, but is not at x = {x}.")
-    return anchor
+            return [anchor], EvaluationError(f"Objective({name}=...) must be finite, but is not at x = {x}.")
+    return [anchor], None
 
 
 def _kept(wanted: int, size: int) -> int:
@@ -424,7 +439,12 @@ def _near(feasible_set: FeasibleSet, x: Point, offset: Point) -> Point:
     ends = [feasible_set.minimize_linear(-offset), feasible_set.minimize_linear(offset)]
     end = ends[0] if np.linalg.norm(ends[0] - x) >= length else _farther(x, *ends)
     size = float(np.linalg.norm(end - x))
-    return x + min(1.0, length / size) * (end - x) if size > 0 else x
+    return _between(x, end, min(1.0, length / size)) if size > 0 else x
+
+
+def _between(one: Point, other: Point, share: float) -> Point:
+    """Return the decision at this share of the way, within the range of both whatever is rounded."""
+    return np.clip(one + share * (other - one), np.minimum(one, other), np.maximum(one, other))
 
 
 def _farther(x: Point, one: Point, other: Point) -> Point:
@@ -437,5 +457,6 @@ def _anywhere(feasible_set: FeasibleSet, rng: np.random.Generator) -> Point:
     if onto is not None:
         half = feasible_set.diameter / (2 * sqrt(n))
         return onto(feasible_set.center + half * rng.uniform(-1, 1, n))
-    vertices = np.array([feasible_set.minimize_linear(rng.standard_normal(n)) for _ in range(3)])
-    return np.asarray(rng.dirichlet(np.ones(3)) @ vertices)
+    one, other, third = (feasible_set.minimize_linear(rng.standard_normal(n)) for _ in range(3))
+    first, second, _ = rng.dirichlet(np.ones(3))
+    return _between(third, _between(one, other, second / (first + second)), first + second)
