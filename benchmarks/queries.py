@@ -5,6 +5,7 @@ make measure
 
 from __future__ import annotations
 
+import os
 import resource
 import subprocess
 import sys
@@ -240,11 +241,12 @@ def cost(n: int, m: int, budget: int) -> None:
 
 
 def costs(console: Console) -> None:
-    """Print what a query costs in a process of its own, for small and for large problems."""
+    """Print what a query costs in a process of its own and on one thread, for small and for large problems."""
     table = Table("n, m", "queries", "ms per query (CPU, without the follower)", "MB at the peak, beyond the problem")
     for n, m, budget in ((20, 200, 1000), (100, 1000, 1000), (1000, 10_000, 1200)):
         code = f"from benchmarks.queries import cost; cost({n}, {m}, {budget})"
-        out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        one = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # threads that wait count as work
+        out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=one)
         table.add_row(f"{n}, {m}", f"{budget}", *out.stdout.split())
     console.print(table)
 
