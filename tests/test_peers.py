@@ -202,6 +202,9 @@ def test_every_case_counts_the_same_however_many_seeds_it_was_run_with() -> None
     assert profiles.share(three, 1e-2, 30, cases=4) == pytest.approx(0.25)  # what was not run is unsolved
     assert isnan(profiles.share_error([*three, unsolved], 1e-2, 30, cases=2))  # one seed tells nothing about the others
     assert profiles.table([*three, unsolved]).endswith("| – |\n")
+    at, rising = profiles.curve([unsolved, *three], 1e-2, cases=2)
+    assert at[-1] < 30
+    assert rising == pytest.approx([1 / 6, 1 / 3, 1 / 2])
     one_of_three = [*three[:1], *(replace(each, trace=[]) for each in three[1:])]
     # the variance of the mean of (1, 0, 0) is 1/9; the other case has none, and each is half of the share
     both = [*one_of_three, unsolved, replace(unsolved, seed=1)]

@@ -276,6 +276,10 @@ directions = "Rademacher"
 OUTSIDE = "[follower]\noutside = true\n" + BODY
 
 
+def test_the_help_of_tell_shows_what_the_answers_look_like() -> None:
+    assert "{id: [y0, ...]}" in run("tell", "--help")[1]
+
+
 def test_a_whole_run_by_ask_and_tell(tmp_path: Path) -> None:
     journal, problem, answers = tmp_path / "run.bizol", write(tmp_path, OUTSIDE), tmp_path / "answers.csv"
     sessions = 0

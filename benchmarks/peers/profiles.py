@@ -15,12 +15,12 @@ from math import inf, isnan, nan
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 from rich.console import Console
 
 from benchmarks.peers.problems import references
 from benchmarks.peers.run import Run, read_runs
 from benchmarks.peers.solvers import PEERS
+from bizol.arrays import Point
 from bizol.report.figures import OURS, canvas, save
 
 TOLERANCES = (1e-1, 1e-2, 1e-3)
@@ -43,25 +43,32 @@ def _reference(run: Run) -> float:
 
 def share(runs: Sequence[Run], tolerance: float, multiple: float, *, cases: int) -> float:
     """Return the share of problems solved within so many times n + 1 queries, the mean over the seeds of each."""
-    solved = [solved_at(run, tolerance) <= multiple * (run.n + 1) for run in runs]
-    return float(weights(runs, cases) @ solved)
+    return float(sum(map(np.mean, _outcomes(runs, tolerance, multiple).values())) / cases)
 
 
 def share_error(runs: Sequence[Run], tolerance: float, multiple: float, *, cases: int) -> float:
     """Return the standard error of the share that comes from the seeds; nan where a case was run with one only."""
+    outcomes = _outcomes(runs, tolerance, multiple).values()
+    if min(map(len, outcomes)) < 2:
+        return nan
+    return float(np.sqrt(sum(np.var(solved, ddof=1) / len(solved) for solved in outcomes)) / cases)
+
+
+def _outcomes(runs: Sequence[Run], tolerance: float, multiple: float) -> dict[str, list[bool]]:
+    """Return of each case which of its runs were solved."""
     outcomes: dict[str, list[bool]] = defaultdict(list)
     for run in runs:
         outcomes[run.case].append(solved_at(run, tolerance) <= multiple * (run.n + 1))
-    if min(map(len, outcomes.values())) < 2:
-        return nan
-    variances = [np.var(solved, ddof=1) / len(solved) for solved in outcomes.values()]
-    return float(np.sqrt(np.sum(variances)) / cases)
+    return outcomes
 
 
-def weights(runs: Sequence[Run], cases: int) -> NDArray[np.float64]:
-    """Return what each run of a solver counts: every case the same, however many seeds it was run with."""
+def curve(runs: Sequence[Run], tolerance: float, *, cases: int) -> tuple[Point, Point]:
+    """Return after how many queries, in units of n + 1, the share rises, and what it is from there on."""
+    ends = np.array([solved_at(run, tolerance) / (run.n + 1) for run in runs])
     seeds = Counter(run.case for run in runs)
-    return np.array([1 / (cases * seeds[run.case]) for run in runs])
+    rises = np.array([1 / (cases * seeds[run.case]) for run in runs])
+    order = np.argsort(ends)[: np.isfinite(ends).sum()]
+    return ends[order], np.cumsum(rises[order])
 
 
 def longest(runs: Sequence[Run]) -> list[Run]:
@@ -111,10 +118,9 @@ def draw(runs: Sequence[Run], folder: Path, name: str) -> list[Path]:
         figure, axes = pyplot.subplots(1, len(TOLERANCES), figsize=(11, 4), sharey=True, layout="constrained")
         for axis, tolerance in zip(axes, TOLERANCES, strict=True):
             for solver, group in groups.items():
-                ends = np.array([solved_at(run, tolerance) / (run.n + 1) for run in group])
-                order = np.argsort(ends)[: np.isfinite(ends).sum()]
-                x = np.concatenate([[0.1], ends[order], [100.0]])
-                y = np.cumsum(np.concatenate([[0.0], weights(group, cases)[order], [0.0]]))
+                at, rising = curve(group, tolerance, cases=cases)
+                x = np.concatenate([[0.1], at, [100.0]])
+                y = np.concatenate([[0.0], rising, rising[-1:] if rising.size else [0.0]])
                 index = others.index(solver) if solver in others else -1
                 color = OURS if index < 0 else COLORS[index % len(COLORS)]
                 line = "-" if index < 0 else LINES[1:][index // len(COLORS) % 3] if index >= len(COLORS) else "-"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass
 from typing import final
 
@@ -88,13 +87,13 @@ class Breaker:
 
     def __init__(self, share: float) -> None:
         self._share = share
-        self._batches: deque[list[int]] = deque()  # attempts and failures of each
+        self._batches: list[list[int]] = []  # attempts and failures of each
 
     def next_batch(self) -> None:
         """Begin a new batch, and forget those that are not needed any more."""
         self._batches.append([0, 0])
         while len(self._batches) > 2 and sum(attempts for attempts, _ in self._batches) - self._batches[0][0] >= 20:
-            self._batches.popleft()
+            del self._batches[0]
 
     def count(self, *, failed: bool) -> None:
         """Take note of one attempt."""
@@ -103,8 +102,7 @@ class Breaker:
 
     def check(self, why: str) -> None:
         """End the run where too many attempts failed."""
-        batches = list(self._batches)
-        for lately in (batches[-2:], batches):
+        for lately in (self._batches[-2:], self._batches):
             attempts, failures = (sum(column) for column in zip(*lately, strict=True))
             if failures >= 5 and failures > self._share * attempts:
                 raise BreakerError(f"{failures} of the last {attempts} queries failed, the last one so: {why}")

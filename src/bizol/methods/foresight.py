@@ -155,23 +155,9 @@ class Foresight:
         """
         plan = self._planned(state)
         rows = matched(responses, len(plan.queries))
-        there = [answered is None or bool(answered[index]) for index in range(len(plan.queries))]
-        found: list[Anchor] = []
-        flawed: list[Anchor] = []  # φ is finite there, its gradients are not
-        undefined = state.undefined
-        for index in np.flatnonzero(there):
-            point, response = owned(plan.queries[index]), owned(rows[index, ...])
-            if infinite_rows(response[None, ...]):
-                raise EvaluationError(f"The response at x = {point} is not finite.")
-            seen, flaw = _observed(state.problem, point, response)
-            if flaw is None:
-                found += seen
-                continue
-            if state.best is None and not found:
-                raise flaw
-            flawed += seen
-            there[index], undefined = False, undefined + 1
-        state = replace(state, undefined=undefined)
+        came = np.ones(len(plan.queries), dtype=bool) if answered is None else answered
+        there, found, flawed = self._read(state, plan.queries, rows, came)
+        state = replace(state, undefined=state.undefined + int(came.sum()) - len(found))
         here, others, noise = state.anchor, found, state.noise
         if here is None:
             if not found:
@@ -205,6 +191,22 @@ class Foresight:
         )
         lowest = min([landed, *flawed], key=lambda each: each.value)
         return replace(self._continued(following), move=self._moved(state, plan, here, lowest))
+
+    def _read(
+        self, state: ForesightState, queries: Points, rows: Responses, came: NDArray[np.bool_]
+    ) -> tuple[list[bool], list[Anchor], list[Anchor]]:
+        """Return which of the answers can be used, those, and others where φ is finite but a gradient is not."""
+        there, found, flawed = [False] * len(queries), list[Anchor](), list[Anchor]()
+        for index in np.flatnonzero(came):
+            point, response = owned(queries[index]), owned(rows[index, ...])
+            if infinite_rows(response[None, ...]):
+                raise EvaluationError(f"The response at x = {point} is not finite.")
+            seen, flaw = _observed(state.problem, point, response)
+            if flaw is not None and state.best is None and not found:
+                raise flaw
+            there[index] = flaw is None
+            (found if flaw is None else flawed).extend(seen)
+        return there, found, flawed
 
     def _judged(
         self, state: ForesightState, plan: _Plan, here: Anchor, tried: list[Anchor], noise: float | None
