@@ -49,7 +49,8 @@ def engines() -> Iterator[dict[str, Executor]]:
         distributed.LocalCluster(n_workers=2, threads_per_worker=2, dashboard_address=":0") as cluster,
         distributed.Client(cluster) as client,
     ):
-        pool = loky.get_reusable_executor(4)
+        # a worker that leaves after idle seconds while work arrives is a warning, and here an error that ends the pool
+        pool = loky.get_reusable_executor(4, timeout=600)
         yield {"threads": threads, "processes": processes, "loky": pool, "dask": client.get_executor(pure=False)}
         pool.shutdown(wait=True, kill_workers=True)
 
