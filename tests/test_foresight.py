@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 import bizol
 from benchmarks.queries import calibrated, dominated, reference
 from bizol import EvaluationError, Foresight, Objective, Problem
+from bizol.feasible_sets.protocol import projection
+from bizol.methods import foresight
 from bizol.methods.descent import descend
 from bizol.methods.foresight import ForesightState, _between
 from bizol.problem import UnansweredError
@@ -55,6 +57,17 @@ class Watched:
 
     def asked(self) -> Problem:
         return replace(self.problem, response=self, vectorized=False)
+
+
+def kinked(n: int) -> Problem:
+    """Return a problem whose response has kinks everywhere, and an objective that misleads who does not know it."""
+    rng = np.random.default_rng(5)
+    gains, offsets = rng.standard_normal((4 * n, n)), rng.standard_normal(4 * n)
+    return Problem(
+        Objective(lambda x, y: float(x.sum() + y @ y / 2), lambda x, y: 1 + 0 * x, lambda x, y: y),
+        response=lambda x: np.abs(gains @ x + offsets),
+        feasible_set=bizol.Box(-2 * np.ones(n), 2 * np.ones(n)),
+    )
 
 
 class TestQueries:
@@ -277,6 +290,81 @@ class TestThrift:
             assert len(after.secants) - len(state.secants) == learned
 
 
+class TestTrust:
+    """What a failed trial teaches: first the directions, then the distance."""
+
+    def test_after_a_trial_that_failed_all_directions_are_learned_first(self) -> None:
+        problem, method, n = kinked(6), Foresight(), 6
+        states = list(islice(bizol.iterate(problem, method, seed=0), 40))
+        first = next(index for index, state in enumerate(states) if state.learning)
+        rank = method._planned(states[first]).sensitivity.rank
+        turns = [state.turn for state in states[first : first + n - rank + 1]]
+        assert rank < n - 1
+        assert turns == ["explore"] * (n - rank) + ["try"]
+        assert method._planned(states[first + n - rank]).sensitivity.rank == n
+        assert not states[first + n - rank].learning
+
+    def test_learning_ends_where_no_more_directions_are_kept(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(foresight, "WORK", 1)  # sixty vectors are kept of eighty
+        states = list(islice(bizol.iterate(kinked(80), Foresight(), seed=0), 100))
+        assert any(state.learning for state in states)
+        assert not states[-1].learning
+        assert sum(Foresight()._planned(state).trials for state in states[62:]) > 5
+
+    def test_after_a_trial_that_knew_all_and_failed_trials_stay_within_the_radius(self) -> None:
+        method = Foresight()
+        states = list(islice(bizol.iterate(kinked(6), method, seed=0), 60))
+        at = next(index for index, state in enumerate(states) if state.cautious)
+        before, plan = states[at - 1], method._planned(states[at - 1])
+        assert before.turn == "try"
+        assert plan.complete
+        assert states[at].radius == pytest.approx(0.5 * plan.length)
+        assert states[at].damping == 0.0
+        trials = [(state, method._planned(state)) for state in states[at:] if method._planned(state).trials]
+        assert len(trials) > 5
+        assert all(plan.length <= state.radius * (1 + 1e-12) for state, plan in trials)
+        assert any(plan.length > 0.9 * state.radius for state, plan in trials)
+
+    def test_a_region_shrinks_only_where_everything_is_known_within_it(self) -> None:
+        method = Foresight()
+        states = list(islice(bizol.iterate(kinked(6), method, seed=0), 300))
+        shrunk = kept = 0
+        for state, after in pairwise(states):
+            plan = method._planned(state)
+            if not (state.cautious and plan.trials and after.descents == state.descents):
+                continue
+            assert after.anchor is not None
+            assert state.anchor is not None
+            if after.anchor is not state.anchor:
+                continue  # it was not a failure
+            known = plan.complete and (plan.sensitivity.distances <= 2 * state.radius).all()
+            shrunk, kept = shrunk + bool(known), kept + (not known)
+            wanted = min(0.5 * state.radius, plan.length) if known else state.radius
+            assert after.radius == pytest.approx(max(wanted, 1e-7 * state.space.diameter))
+        assert shrunk > 3
+        assert kept > 3
+
+    def test_a_region_grows_with_a_good_step_and_shrinks_around_a_short_one(self) -> None:
+        method = Foresight()
+        state = next(s for s in bizol.iterate(kinked(6), method, seed=0) if s.cautious)
+        plan = method._planned(state)
+        for share, ratio, wanted in ((1.0, 0.8, 2.0), (1.0, 0.5, 1.0), (0.2, 0.5, 0.5), (0.2, 0.8, 0.5)):
+            tried = replace(plan, length=share * state.radius)
+            assert method._region(state, tried, ratio).radius == pytest.approx(wanted * state.radius)
+
+    def test_before_a_descent_is_given_up_one_question_is_asked_twice(self) -> None:
+        """And costs nothing: it takes the place of the last trial that a descent has."""
+        problem, method = saturated(3), Foresight()
+        states = list(islice(bizol.iterate(problem, method, seed=0), 5))
+        stuck = replace(states[4], stalled=4, noise=None, turn="try", radius=0.1)
+        assert stuck.anchor is not None
+        worse = problem.response(stuck.anchor.at)[None] + 1.0
+        after = method.tell(stuck, worse)
+        assert (after.turn, after.descents) == ("echo", 0)
+        same = method.tell(after, after.anchor.response[None]) if after.anchor is not None else after
+        assert (same.noise, same.descents) == (0.0, 1)
+
+
 class TestTrouble:
     def test_an_answer_that_the_objective_is_not_defined_at_is_a_bad_one(self) -> None:
         """φ = y² − log y with y = x − 0.5 on [0, 2]: no value left of 0.5, where the first trial goes."""
@@ -414,10 +502,11 @@ class TestTrouble:
         responses = problem.response(method.ask(state))
         none = method.tell(state, responses, answered=np.zeros(4, dtype=bool))
         assert np.array_equal(none.x, state.x)
-        assert none.damping > 1.0
+        assert none.cautious
+        assert none.radius == 0.5 * method._planned(state).length
         assert len(none.observed) == len(state.observed)
         first = method.tell(state, responses, answered=np.array([False, True, True, True]))
-        assert first.damping == none.damping
+        assert (first.cautious, first.radius) == (none.cautious, none.radius)
         assert len(first.observed) == len(state.observed) + 3
         whole = method.tell(state, responses)
         assert np.array_equal(method.tell(state, responses, answered=np.ones(4, dtype=bool)).x, whole.x)
@@ -581,6 +670,30 @@ class TestDescent:
         gradient = function(u)[1]
         gap = gradient @ (u - feasible_set.minimize_linear(gradient))
         assert gap <= 1e-3 * function(feasible_set.center)[0]
+
+    @every_set
+    def test_it_stays_within_a_region(self, name: str) -> None:
+        """And gets at least nine tenths of what the best of many points there would gain."""
+        rng, feasible_set = np.random.default_rng(3), SETS[name]
+        slope, shift = rng.standard_normal(4), rng.standard_normal(4)
+
+        def function(u: Array) -> tuple[float, Array]:
+            return float(slope @ u + (u - shift) @ (u - shift) / 2), slope + u - shift
+
+        x, radius = feasible_set.minimize_linear(shift) * 0.5 + feasible_set.center * 0.5, 0.3
+        u, value = descend(function, x, feasible_set, rounds=200, within=radius)
+        assert feasible_set.contains(u)
+        assert value == function(u)[0]
+        exact = projection(feasible_set) is not None
+        assert 0.8 * radius < np.linalg.norm(u - x) <= (radius if exact else 1.2 * radius)
+        corners = [feasible_set.minimize_linear(rng.standard_normal(4)) for _ in range(2_000)]
+        mixed = np.array(
+            [rng.dirichlet(np.ones(3)) @ np.array(corners)[rng.integers(0, 2_000, 3)] for _ in range(5_000)]
+        )
+        steps = mixed - x
+        steps *= np.minimum(1.0, radius / np.linalg.norm(steps, axis=1))[:, None]
+        gains = [function(x)[0] - function(x + step)[0] for step in steps]
+        assert function(x)[0] - value >= 0.9 * max(gains)
 
     def test_it_never_goes_up(self) -> None:
         start = np.zeros(2)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import sqrt
+from math import inf, sqrt
 
 import numpy as np
 
@@ -12,23 +12,26 @@ from bizol.feasible_sets import FeasibleSet
 from bizol.feasible_sets.protocol import projection
 
 TINY = 1e-200  # a curvature that is none
+STEEPNESS = 10  # of the wall around a region, in slopes at its center
 
 ValueAndGradient = Callable[[Point], tuple[float, Point]]
 
 
 def descend(
-    function: ValueAndGradient, x: Point, feasible_set: FeasibleSet, *, rounds: int = 60
+    function: ValueAndGradient, x: Point, feasible_set: FeasibleSet, *, rounds: int = 60, within: float = inf
 ) -> tuple[Point, float]:
     """Return a point of the set with a value as low as a few rounds from x get it, and that value.
 
     By accelerated projected gradient where the set offers a projection, by pairwise Frank–Wolfe steps elsewhere. Never
-    returns a point that is worse than x.
+    returns a point that is worse than x, nor one too far from it in the first case, nor one much too far in the second,
+    where a wall is in the way.
 
     Args:
         function: returns the value and the gradient.
         x: where to begin, in the set.
         feasible_set: the set.
         rounds: how many steps to take at most.
+        within: how far from x to go at most.
 
     Example:
         >>> import bizol
@@ -39,8 +42,57 @@ def descend(
     """
     onto = projection(feasible_set)
     if onto is None:
-        return _pairwise(function, x, feasible_set, rounds)
-    return _projected(function, x, onto, feasible_set.diameter, rounds)
+        walled = function if within >= feasible_set.diameter else _walled(function, x, within)
+        u = _pairwise(walled, x, feasible_set, rounds)
+        return u, function(u)[0]
+    if within < feasible_set.diameter:
+        onto = _onto_region(onto, x, within)
+    return _projected(function, x, onto, min(feasible_set.diameter, 2 * within), rounds)
+
+
+def _onto_region(onto: Callable[[Point], Point], center: Point, within: float) -> Callable[[Point], Point]:
+    """Return a projection onto the part of a set that is near one of its points.
+
+    The nearest point of that part is the projection of a point on the way from the center to where one comes from,
+    which is farther away the farther along the way it is.
+    """
+
+    def nearest(u: Point) -> Point:
+        end = onto(u)
+        far = float(np.linalg.norm(end - center))
+        if far <= within:
+            return end
+        way, inside, near, reached = u - center, center, 0.0, 0.0
+        share, beyond = within / float(np.linalg.norm(way)), 1.0
+        for _ in range(8):
+            end = onto(center + share * way)
+            distance = float(np.linalg.norm(end - center))
+            if distance > within:
+                beyond, far = share, distance
+            else:
+                inside, near, reached = end, share, distance
+                if distance >= 0.95 * within:
+                    break
+            share = near + (0.98 * within - reached) / (far - reached) * (beyond - near)
+        return inside
+
+    return nearest
+
+
+def _walled(function: ValueAndGradient, center: Point, within: float) -> ValueAndGradient:
+    """Return the function plus what grows with the square of the distance beyond nine tenths of the region."""
+    weight = STEEPNESS * float(np.linalg.norm(function(center)[1])) / within
+
+    def value_and_gradient(u: Point) -> tuple[float, Point]:
+        value, gradient = function(u)
+        step = u - center
+        distance = float(np.linalg.norm(step))
+        beyond = distance - 0.9 * within
+        if beyond <= 0:
+            return value, gradient
+        return value + weight / 2 * beyond**2, gradient + weight * beyond / distance * step
+
+    return value_and_gradient
 
 
 def _projected(
@@ -76,7 +128,7 @@ def _projected(
     return u, value
 
 
-def _pairwise(function: ValueAndGradient, x: Point, feasible_set: FeasibleSet, rounds: int) -> tuple[Point, float]:
+def _pairwise(function: ValueAndGradient, x: Point, feasible_set: FeasibleSet, rounds: int) -> Point:
     """Move weight from the worst of the points in use to the best vertex, as far as a doubling curvature allows."""
     atoms, weights = [x], [1.0]
     u, (value, gradient) = x, function(x)
@@ -110,4 +162,4 @@ def _pairwise(function: ValueAndGradient, x: Point, feasible_set: FeasibleSet, r
         kept = [index for index, weight in enumerate(weights) if weight > 0]
         atoms, weights = [atoms[index] for index in kept], [weights[index] for index in kept]
         curvature *= 0.85
-    return u, value
+    return u

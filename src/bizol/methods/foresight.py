@@ -26,7 +26,8 @@ Turn: TypeAlias = Literal["look", "try", "explore", "echo"]
 SMALLEST = 1e-7  # the smallest radius, relative to the diameter of X
 SHORTEST = 1e-11  # the shortest secant, relative to the diameter of X
 ROUNDING = 1e-12  # of answers, relative to their size
-LEAP = 20  # radii that a trial goes, at most
+LEAP = 20  # radii that a trial goes, at most, while no trial has failed that knew every direction
+WIDTH = 0.1  # how far explorations go at first, relative to the widths of X
 FITTED = 150  # answers that a curved forecast is fitted to, at most
 WORK = 2_000_000  # numbers in the factors of a forecast, at most, but sixty vectors are always kept
 
@@ -47,6 +48,8 @@ class ForesightState:
     secants: tuple[Secant, ...] = ()
     radius: float = 0.0  # how far the forecast is trusted
     damping: float = 0.0  # λ
+    cautious: bool = False  # whether trials stay within the radius
+    learning: bool = False  # whether the next trial waits until every direction is known
     stalled: int = 0  # trials in a row that gained next to nothing
     height: float = 0.0  # φ where this descent began, or the last one that began elsewhere than at the best
     descents: int = 0  # how many were begun before this one
@@ -87,8 +90,9 @@ class _Plan:
     queries: Points
     length: float = 0.0  # of the first trial
     sensitivity: RememberedSensitivity
+    most: int  # directions that are kept
     forecasts: tuple[Forecast, ...] = ()
-    complete: bool = False  # whether the forecast knows every direction that X has
+    complete: bool = False  # whether the forecast knows every direction that X has, or as many as are kept
     trials: int = 0  # the first rows are decisions that the forecast recommends
     gain: float = 0.0  # what the forecast promises for the first of them
 
@@ -107,6 +111,8 @@ class Foresight:
 
     costs no query at all. One query at u tells how good the forecast was: λ shrinks when it was good and grows when it
     was not. Between trials, a query in a direction that M does not know, or knows from too far away, keeps it honest.
+    When a trial fails, all directions are learned before the next one; when one fails that knew them all, λ gives way
+    to a trust region, in which explorations are as wide as trials, and which shrinks only when all is known within it.
     When a descent gains nothing more, or falls too far behind, the next one starts far from all that was asked, every
     third one at the best decision again, with a wider view. The best decision ever seen is kept. The anchored model of
     the paper is the straight forecast with φ linearized too.
@@ -214,31 +220,56 @@ class Foresight:
         """Return the state with radius, damping, count of failures and the next turn, given how the trials went."""
         diameter = state.space.diameter
         smallest = max(SMALLEST * diameter, _floor(noise, plan.sensitivity))
-        radius, damping, stalled, height = state.radius, state.damping, state.stalled, state.height
+        stalled, height = state.stalled, state.height
         turn: Turn = "try"
         if state.anchor is None:
             height = here.value
         if plan.trials:
-            length = plan.length
             ratio = (here.value - tried[0].value) / plan.gain if tried else -inf
-            if ratio > 0.75:
-                damping = damping / 5 if damping * length**2 > 1e-6 * plan.gain else 0.0
-                radius = max(radius, 1.5 * length)
-            elif ratio < 0.25:
-                worse = min(max(1 - ratio, 1.0), 20.0) if plan.complete else 1.0
-                damping = max(3 * damping, 0.5 * worse * plan.gain / length**2)
-                radius = max(0.5 * length, radius / 4)
-            else:
-                radius = length
+            state = self._region(state, plan, ratio) if state.cautious else self._damped(state, plan, ratio)
             best = min((trial.value for trial in tried), default=here.value)
             stalled = stalled + 1 if here.value - best <= 1e-3 * max(height - best, 0.0) else 0
             turn = "try" if ratio > 0.25 and plan.complete else "explore"
         elif state.turn == "try":  # the forecast sees no way down, which says more where every direction is known
-            stalled, radius = stalled + (2 if plan.complete else 1), radius / 4
-        radius = min(max(radius, smallest), 0.5 * diameter) if diameter > 0 else radius
+            stalled, state = stalled + (2 if plan.complete else 1), replace(state, radius=state.radius / 4)
+        elif state.turn == "echo":
+            stalled += 1  # nothing can be gained where the answer is known
+        elif state.turn == "explore" and state.learning:
+            learning = not plan.complete and plan.sensitivity.rank + self.workers < plan.most
+            turn, state = "explore" if learning else "try", replace(state, learning=learning)
+        radius = min(max(state.radius, smallest), 0.5 * diameter) if diameter > 0 else state.radius
         if noise is None and radius < 1e-3 * diameter:
             turn = "echo"  # before small differences are trusted, see whether the same question has the same answer
-        return replace(state, radius=radius, damping=damping, stalled=stalled, height=height, turn=turn)
+        return replace(state, radius=radius, stalled=stalled, height=height, turn=turn)
+
+    def _damped(self, state: ForesightState, plan: _Plan, ratio: float) -> ForesightState:
+        """Return the state with less or more damping, given the share of the promised gain that came true.
+
+        Or with a region instead, where every direction was known and still the trial failed.
+        """
+        radius, damping, length = state.radius, state.damping, plan.length
+        if ratio > 0.75:
+            damping = damping / 5 if damping * length**2 > 1e-6 * plan.gain else 0.0
+            return replace(state, damping=damping, radius=max(radius, 1.5 * length))
+        if ratio >= 0.25:
+            return replace(state, radius=length)
+        if plan.complete:
+            return replace(state, damping=0.0, radius=0.5 * length, cautious=True)
+        damping = max(3 * damping, 0.5 * plan.gain / length**2)
+        return replace(state, damping=damping, radius=max(0.5 * length, radius / 4), learning=True)
+
+    def _region(self, state: ForesightState, plan: _Plan, ratio: float) -> ForesightState:
+        """Return the state with a region of another size, given the share of the promised gain that came true.
+
+        A failure says that the region is too large only where every direction is known from within it or near it.
+        """
+        radius, length = state.radius, plan.length
+        if ratio < 0.25:
+            known = plan.complete and (plan.sensitivity.distances <= 2 * radius).all()
+            return replace(state, radius=min(0.5 * radius, length)) if known else state
+        if 4 * length < radius:
+            radius *= 0.5
+        return replace(state, radius=max(radius, 2 * length) if ratio > 0.75 else radius)
 
     def _continued(self, state: ForesightState) -> ForesightState:
         """Return the state, or the beginning of another descent when this one is over or hopeless."""
@@ -252,6 +283,8 @@ class Foresight:
         elif state.iteration - since >= patience:  # at this pace, will it ever catch up?
             hopeless = value - lowest > 2 * (height - value)
             state = replace(state, milestone=now)
+        if state.stalled == patience - 1 and state.noise is None:
+            return replace(state, turn="echo")  # trials that fail one after another may fail for noise
         return self._restarted(state) if hopeless or state.stalled >= patience else state
 
     def _planned(self, state: ForesightState) -> _Plan:
@@ -264,18 +297,25 @@ class Foresight:
 
     def _plan(self, state: ForesightState) -> _Plan:
         n, m, units = state.x.size, 0 if state.anchor is None else state.anchor.response.shape[0], state.space.units
-        sensitivity = remember(state.secants, state.z, scale=state.radius or 1.0, most=_kept(n, n + m))
+        most = _kept(n, n + m)
+        sensitivity = remember(state.secants, state.z, scale=state.radius or 1.0, most=most)
         asked = state.asked
-        explored, complete = self._explorations(state, sensitivity, asked)
+        explored, lacking = self._explorations(state, sensitivity, asked)
+        complete = not lacking or sensitivity.rank == most
         if state.anchor is None:
             queries = np.vstack([state.x[None], explored[: self.workers - 1] * units])
-            return _Plan(method=self, queries=queries, sensitivity=sensitivity)
+            return _Plan(method=self, queries=queries, sensitivity=sensitivity, most=most)
         bent = curved(state.observed, state.anchor, units=units, most=_kept(min(2 * n + 10, FITTED), n + m))
         forecasts: tuple[Forecast, ...] = (Straight(sensitivity),) if bent is None else (Straight(sensitivity), bent)
         if state.turn == "echo":
             explored = np.vstack([state.z[None], explored[: self.workers - 1]])
         exploring = _Plan(
-            method=self, queries=explored * units, sensitivity=sensitivity, forecasts=forecasts, complete=complete
+            method=self,
+            queries=explored * units,
+            sensitivity=sensitivity,
+            most=most,
+            forecasts=forecasts,
+            complete=complete,
         )
         if state.turn != "try":
             return exploring
@@ -322,13 +362,9 @@ class Foresight:
 
         size = state.x.size + anchor.response.shape[0]
         rounds = 60 if forecast.size * size <= 100_000 else 15
-        u, value = descend(value_and_gradient, z, state.space, rounds=rounds)
+        within = state.radius if state.cautious else LEAP * state.radius
+        u, value = descend(value_and_gradient, z, state.space, rounds=rounds, within=within)
         step = u - z
-        farthest, length = LEAP * state.radius, float(np.linalg.norm(step))
-        if length > farthest:
-            u = _between(z, u, farthest / length)
-            step = u - z
-            value = value_and_gradient(u)[0]
         return u, anchor.value - value + damping / 2 * float(step @ step)
 
     def _explorations(
@@ -336,12 +372,14 @@ class Foresight:
     ) -> tuple[Points, bool]:
         """Return decisions near x, in random directions that are not known or known from far away only.
 
-        And whether every direction is known that the set has: it may lie in a subspace.
+        And whether the set has a direction that is not known at all: it may lie in a subspace.
         """
         rng, n, z = generator(state.seed, state.iteration), state.x.size, state.z
         known = sensitivity.directions[sensitivity.distances <= 2 * state.radius]
-        length = min(0.5 * state.radius, 0.05 * state.space.diameter / sqrt(n))
-        complete = sensitivity.rank == n
+        length = min(0.5 * state.radius, WIDTH * state.space.diameter / sqrt(n))
+        if state.cautious:
+            length = 0.7 * state.radius
+        lacking = sensitivity.rank < n
         points: list[Point] = []
         for _ in range(self.workers):
             direction = rng.standard_normal(n)
@@ -350,14 +388,14 @@ class Foresight:
             direction /= np.linalg.norm(direction)
             point = _unasked(state.space, z, length * direction, asked)
             if np.linalg.norm(point - z) <= 1e-3 * length:  # the set has no such direction
-                complete = complete or not points
+                lacking = lacking and bool(points)
                 direction = rng.standard_normal(n)
                 direction /= np.linalg.norm(direction)
                 point = _unasked(state.space, z, length * direction, asked)
             points.append(point)
             asked = np.vstack([asked, point])
             known = np.vstack([known, direction])[-(n - 1) :] if n > 1 else known
-        return np.array(points), complete
+        return np.array(points), lacking
 
     def _begun_elsewhere(self, state: ForesightState) -> ForesightState:
         """Begin at another decision than the one there was no answer to, if anything was ever answered."""
@@ -369,17 +407,25 @@ class Foresight:
         """Begin a new descent, remembering all: far from what was asked, or at the best of it with a wide view."""
         space = state.space
         begun = replace(
-            state, descents=state.descents + 1, damping=0.0, stalled=0, milestone=(state.iteration, inf), turn="explore"
+            state,
+            descents=state.descents + 1,
+            radius=0.2 * space.diameter,
+            damping=0.0,
+            cautious=True,
+            learning=False,
+            stalled=0,
+            milestone=(state.iteration, inf),
+            turn="explore",
         )
         if begun.descents % 3 == 0:
             assert state.best is not None
-            return replace(begun, x=state.best.at, anchor=state.best, radius=0.2 * space.diameter)
+            return replace(begun, x=state.best.at, anchor=state.best)
         rng = generator(state.seed, state.iteration, 1)
         points = np.array([_anywhere(space, rng) for _ in range(20)])
         asked = state.asked
         nearest = [np.linalg.norm(asked - point, axis=1).min() for point in points]
         x = owned(points[int(np.argmax(nearest))] * space.units)
-        return replace(begun, x=x, anchor=None, radius=0.1 * space.diameter, turn="look")
+        return replace(begun, x=x, anchor=None, turn="look")
 
     def _moved(self, state: ForesightState, plan: _Plan, here: Anchor, landed: Anchor) -> Move:
         slope = plan.sensitivity.pull_back(here.grad_y) / state.space.units
