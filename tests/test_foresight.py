@@ -18,7 +18,7 @@ from benchmarks.queries import calibrated, dominated, reference
 from bizol import EvaluationError, Foresight, Objective, Problem
 from bizol.feasible_sets.protocol import projection
 from bizol.methods import foresight
-from bizol.methods.descent import descend
+from bizol.methods.descent import _onto_region, descend
 from bizol.methods.foresight import ForesightState, _between
 from bizol.problem import UnansweredError
 from bizol.sensitivity import Secant, remember
@@ -307,8 +307,10 @@ class TestTrust:
     def test_learning_ends_where_no_more_directions_are_kept(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(foresight, "WORK", 1)  # sixty vectors are kept of eighty
         states = list(islice(bizol.iterate(kinked(80), Foresight(), seed=0), 100))
-        assert any(state.learning for state in states)
-        assert not states[-1].learning
+        begun = next(index for index, state in enumerate(states) if state.learning)
+        ended = next(index for index in range(begun, 100) if not states[index].learning)
+        ranks = [Foresight()._planned(states[index]).sensitivity.rank for index in (ended - 1, ended)]
+        assert ranks == [59, 60]
         assert sum(Foresight()._planned(state).trials for state in states[62:]) > 5
 
     def test_after_a_trial_that_knew_all_and_failed_trials_stay_within_the_radius(self) -> None:
@@ -343,6 +345,13 @@ class TestTrust:
             assert after.radius == pytest.approx(max(wanted, 1e-7 * state.space.diameter))
         assert shrunk > 3
         assert kept > 3
+
+    def test_explorations_are_about_as_wide_as_the_region(self) -> None:
+        states = islice(bizol.iterate(kinked(6), Foresight(), seed=0), 60)
+        exploring = [state for state in states if state.cautious and state.turn == "explore"]
+        shares = [np.linalg.norm(Foresight().ask(s)[0] / s.space.units - s.z) / s.radius for s in exploring]
+        assert max(shares) == pytest.approx(0.7)
+        assert np.median(shares) > 0.5
 
     def test_a_region_grows_with_a_good_step_and_shrinks_around_a_short_one(self) -> None:
         method = Foresight()
@@ -670,6 +679,13 @@ class TestDescent:
         gradient = function(u)[1]
         gap = gradient @ (u - feasible_set.minimize_linear(gradient))
         assert gap <= 1e-3 * function(feasible_set.center)[0]
+
+    def test_the_projection_onto_a_region_is_the_nearest_point_of_it_but_for_a_twentieth(self) -> None:
+        box, corner = bizol.Box(np.zeros(2), np.ones(2)), np.zeros(2)
+        onto = _onto_region(box.project, corner, 0.5)
+        assert onto(np.array([10.0, -10.0])) == pytest.approx([0.5, 0.0], abs=0.025)
+        assert onto(np.array([10.0, 10.0])) == pytest.approx([np.sqrt(0.125)] * 2, abs=0.02)
+        assert np.array_equal(onto(np.array([0.3, -2.0])), [0.3, 0.0])
 
     @every_set
     def test_it_stays_within_a_region(self, name: str) -> None:
