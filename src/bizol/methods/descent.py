@@ -118,12 +118,13 @@ def _projected(
             ahead, ahead_value, ahead_gradient, momentum = u, value, gradient, 1.0
             continue
         following = (1 + sqrt(1 + 4 * momentum**2)) / 2
-        ahead = w + (momentum - 1) / following * (w - u)
+        share = (momentum - 1) / following  # none after a start: then ahead is w
+        ahead = w + share * (w - u)
         gained, length = value - w_value, float(np.linalg.norm(w - u))
         u, value, gradient, momentum = w, w_value, w_gradient, following
         if length <= 1e-13 * diameter or (round_ > 5 and gained <= 1e-6 * (first - value)):
             break
-        ahead_value, ahead_gradient = function(ahead)
+        ahead_value, ahead_gradient = (value, gradient) if share == 0 else function(ahead)
         curvature *= 0.85
     return u, value
 

@@ -349,13 +349,11 @@ class Foresight:
             step = u - z
             response = anchor.response + forecast.change(step)
             try:
-                with np.errstate(all="ignore"):
-                    seen = objective.anchor(u * units, response)
+                seen = objective.anchor(u * units, response)
             except EvaluationError:  # φ need not be defined at every forecast; such a u is out of bounds
                 return inf, step
             value = seen.value + damping / 2 * float(step @ step)
-            with np.errstate(all="ignore"):
-                gradient = seen.grad_x * units + forecast.pull_back(step, seen.grad_y)
+            gradient = seen.grad_x * units + forecast.pull_back(step, seen.grad_y)
             if not isfinite(norm(gradient)):
                 return value, np.zeros_like(u)  # no way on from here
             return value, gradient + damping * step
@@ -363,7 +361,8 @@ class Foresight:
         size = state.x.size + anchor.response.shape[0]
         rounds = 60 if forecast.size * size <= 100_000 else 15
         within = state.radius if state.cautious else LEAP * state.radius
-        u, value = descend(value_and_gradient, z, state.space, rounds=rounds, within=within)
+        with np.errstate(all="ignore"):
+            u, value = descend(value_and_gradient, z, state.space, rounds=rounds, within=within)
         step = u - z
         return u, anchor.value - value + damping / 2 * float(step @ step)
 
