@@ -1,4 +1,5 @@
-"""How often does the interval of a certificate hold the true gap? Nominal 95 %; 1,000 independent certificates each.
+"""How often does the interval of a certificate hold the true gap? Nominal 95 %; 1,000 independent
+certificates each.
 
 python benchmarks/coverage.py [certificates]
 """
@@ -42,14 +43,20 @@ def cases() -> list[Case]:
         follower: Any = instance.follower
         if name == "smooth":
             follower = SmoothSaturation(follower.matrix, follower.offset, follower.upper)
-        problem = bizol.Problem(instance.problem.objective, follower, instance.problem.feasible_set, vectorized=True)
+        problem = bizol.Problem(
+            instance.problem.objective, follower, instance.problem.feasible_set, vectorized=True
+        )
         solution = bizol.minimize(problem, instance.start, budget=3000, seed=0)
         corner = np.where(np.abs(solution.x) > 0.9, np.sign(solution.x), solution.x)
         for place, x in (("start", instance.start), ("solution", solution.x), ("corner", corner)):
-            found.append(Case(f"{name}, {place}", problem, x, bizol_gap(problem, x, delta=DELTA).gap))
+            found.append(
+                Case(f"{name}, {place}", problem, x, bizol_gap(problem, x, delta=DELTA).gap)
+            )
     end = np.eye(20)[0]  # nothing adds slack here: one other z, and samples n w₁² that are skewed
     first = bizol.Objective(lambda x, y: float(y[0]), lambda x, y: 0 * x, lambda x, y: np.ones(1))
-    segment = bizol.Problem(first, lambda x: x[..., :1], bizol.ConvexHull([0 * end, end]), vectorized=True)
+    segment = bizol.Problem(
+        first, lambda x: x[..., :1], bizol.ConvexHull([0 * end, end]), vectorized=True
+    )
     return [*found, Case("affine, segment", segment, end, 1.0)]
 
 
@@ -57,10 +64,16 @@ def rare_kink() -> Case:
     """Return a case beyond what samples can tell: a steep kink that few directions meet. Printed, not judged."""
     follower = BoxProjection(10 * np.eye(20)[:1], [-10 * 0.6 * DELTA], [0], [99])
     objective = bizol.Objective(
-        lambda x, y: float(0.001 * x.sum() + 5 * y[0]), lambda x, y: np.full(20, 0.001), lambda x, y: np.full(1, 5.0)
+        lambda x, y: float(0.001 * x.sum() + 5 * y[0]),
+        lambda x, y: np.full(20, 0.001),
+        lambda x, y: np.full(1, 5.0),
     )
-    problem = bizol.Problem(objective, follower, bizol.Box(-np.ones(20), np.ones(20)), vectorized=True)
-    return Case("rare kink *", problem, np.zeros(20), bizol_gap(problem, np.zeros(20), delta=DELTA).gap)
+    problem = bizol.Problem(
+        objective, follower, bizol.Box(-np.ones(20), np.ones(20)), vectorized=True
+    )
+    return Case(
+        "rare kink *", problem, np.zeros(20), bizol_gap(problem, np.zeros(20), delta=DELTA).gap
+    )
 
 
 def coverage(case: Case, directions: int, sampler: Any, certificates: int) -> tuple[float, float]:
@@ -91,7 +104,9 @@ def main() -> None:
     console = Console(width=120)
     console.print(table)
     seconds = perf_counter() - start
-    console.print(f"{certificates} certificates per cell at 95 %; lowest but for *: {lowest:.1%}; {seconds:.0f} s")
+    console.print(
+        f"{certificates} certificates per cell at 95 %; lowest but for *: {lowest:.1%}; {seconds:.0f} s"
+    )
     if lowest < 0.93:
         sys.exit(1)
 

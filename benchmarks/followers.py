@@ -8,7 +8,9 @@ from __future__ import annotations
 import os
 
 for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(name, "1")  # as in a run whose workers share the machine; must be said before NumPy is there
+    os.environ.setdefault(
+        name, "1"
+    )  # as in a run whose workers share the machine; must be said before NumPy is there
 
 import sys
 from collections.abc import Callable, Iterator
@@ -48,11 +50,15 @@ def around(n: int, radius: float, count: int, seed: int = 1) -> Points:
     """Return points on a sphere around a random one, as a batch of queries has them."""
     rng = np.random.default_rng(seed)
     directions = rng.standard_normal((count, n))
-    points: Points = rng.uniform(-1, 1, n) + radius * directions / np.linalg.norm(directions, axis=1, keepdims=True)
+    points: Points = rng.uniform(-1, 1, n) + radius * directions / np.linalg.norm(
+        directions, axis=1, keepdims=True
+    )
     return points
 
 
-def grid(rows: int = 4, columns: int = 6, pairs: int = 528, level: float = 0.6, seed: int = 0) -> dict[str, Any]:
+def grid(
+    rows: int = 4, columns: int = 6, pairs: int = 528, level: float = 0.6, seed: int = 0
+) -> dict[str, Any]:
     """Return a grid of streets, both ways, with random times, capacities and demand: 24 nodes and 76 links."""
     rng = np.random.default_rng(seed)
     node = np.arange(rows * columns).reshape(rows, columns)
@@ -139,7 +145,13 @@ def solvers(follower: QuadraticProgram) -> Iterator[tuple[str, Callable[[Point],
 
 def compare_solvers(console: Console) -> None:
     """Print the time per query of each solver, for small moves and for moves across the set, and their errors."""
-    table = Table("quadratic program", "m", "ms per query, moves of 0.05", "ms, across the set", "largest error")
+    table = Table(
+        "quadratic program",
+        "m",
+        "ms per query, moves of 0.05",
+        "ms, across the set",
+        "largest error",
+    )
     for m in (10, 50, 150):
         follower = quadratic_program(m)
         near, far = around(20, 0.05, 60), np.random.default_rng(2).uniform(-1, 1, (60, 20))
@@ -147,7 +159,10 @@ def compare_solvers(console: Console) -> None:
         for name, solve in solvers(follower):
             solve(near[0])
             small, large = median(times(solve, near)), median(times(solve, far))
-            error = max(float(np.abs(np.asarray(solve(x)) - y).max()) for x, y in zip(far, exact, strict=True))
+            error = max(
+                float(np.abs(np.asarray(solve(x)) - y).max())
+                for x, y in zip(far, exact, strict=True)
+            )
             table.add_row(name, str(m), f"{small:.3f}", f"{large:.3f}", f"{error:.0e}")
     console.print(table)
 
@@ -212,12 +227,16 @@ def other_times(console: Console) -> None:
         curvature=rng.uniform(1, 3, (100, 4)), offset=rng.standard_normal((100, 4)), price=np.eye(4),
         matrix=rng.standard_normal((100, 4, 5)), lower=np.full((100, 4), -0.5), upper=np.full((100, 4), 0.7),
     )  # fmt: skip
-    console.print(f"AggregativeGame, 100 players of 4: {median(times(game, rng.uniform(-1, 1, (20, 5)))):.1f} ms")
+    console.print(
+        f"AggregativeGame, 100 players of 4: {median(times(game, rng.uniform(-1, 1, (20, 5)))):.1f} ms"
+    )
     loop = PredictiveControl(
         A=np.array([[1.0, 0.1], [0.0, 1.0]]), B=np.array([[0.005], [0.1]]), initial=np.array([1.0, 0.0]), steps=30,
         lower=np.array([-1.0]), upper=np.array([1.0]),
     )  # fmt: skip
-    console.print(f"PredictiveControl, 30 steps, horizon 10: {median(times(loop, rng.uniform(-2, 2, (20, 3)))):.1f} ms")
+    console.print(
+        f"PredictiveControl, 30 steps, horizon 10: {median(times(loop, rng.uniform(-2, 2, (20, 3)))):.1f} ms"
+    )
 
 
 def main() -> None:
@@ -231,7 +250,11 @@ def main() -> None:
     }
     other_times(console)
     compare_solvers(console)
-    missed = [f"{name}: {value:.2f} exceeds {limit}" for name, (value, limit) in figures.items() if value > limit]
+    missed = [
+        f"{name}: {value:.2f} exceeds {limit}"
+        for name, (value, limit) in figures.items()
+        if value > limit
+    ]
     if missed:
         sys.exit("; ".join(missed))
 

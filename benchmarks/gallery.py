@@ -1,4 +1,5 @@
-"""The gallery, measured: references by brute force, and how far the default and a rival get from them.
+"""The gallery, measured: references by brute force, and how far the default and a rival get from
+them.
 
 python -m benchmarks.gallery                        the table of docs/gallery.md
 python -m benchmarks.gallery --references           look for better references, from several starts
@@ -23,7 +24,12 @@ from scipy.optimize import minimize
 import bizol
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
-SEARCHED = ("demand_response", "electricity_prices", "hyperparameters", "mpc_tuning")  # no reference in closed form
+SEARCHED = (
+    "demand_response",
+    "electricity_prices",
+    "hyperparameters",
+    "mpc_tuning",
+)  # no reference in closed form
 SHOWN = (*SEARCHED, "external_program", "noisy_follower", "tolls")
 
 
@@ -59,14 +65,25 @@ def row(name: str, *, seeds: int) -> list[str]:
     gaps, first, rival, began = [], [], [], time.perf_counter()
     missed = getattr(module, "missed", None)  # what a noisy follower does not tell
     for seed in range(seeds):
-        solution = bizol.minimize(problem, start, budget=budget, seed=seed, repeats=1 if missed is None else 2)
+        solution = bizol.minimize(
+            problem, start, budget=budget, seed=seed, repeats=1 if missed is None else 2
+        )
         scale = solution.history.value[0] - module.REFERENCE
         along = (np.minimum.accumulate(solution.history.value) - module.REFERENCE) / scale
-        gaps.append((solution.value - module.REFERENCE) / scale if missed is None else missed(solution.x))
-        first.append(int(solution.history.queries[np.argmax(along <= 0.01)]) if gaps[-1] <= 0.01 else budget + 1)
+        gaps.append(
+            (solution.value - module.REFERENCE) / scale if missed is None else missed(solution.x)
+        )
+        first.append(
+            int(solution.history.queries[np.argmax(along <= 0.01)])
+            if gaps[-1] <= 0.01
+            else budget + 1
+        )
     seconds = (time.perf_counter() - began) / seeds
     for seed in range(1, seeds + 1 if missed is None else 1):
-        rival.append((min(example("comparison").cma_es(problem, start, budget, seed)) - module.REFERENCE) / scale)
+        rival.append(
+            (min(example("comparison").cma_es(problem, start, budget, seed)) - module.REFERENCE)
+            / scale
+        )
     return [
         name,
         str(start.size),
@@ -81,7 +98,9 @@ def row(name: str, *, seeds: int) -> list[str]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, and print a table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("names", nargs="*", default=SHOWN)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--starts", type=int, default=5)
@@ -90,8 +109,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     if given.pictures is not None:
         for name in SHOWN:
-            command = [sys.executable, str(EXAMPLES / f"{name}.py"), "--picture", str(given.pictures / f"{name}.svg")]
-            subprocess.run(command, check=True, env=os.environ | {"SOURCE_DATE_EPOCH": "0"})  # the same file every time
+            command = [
+                sys.executable,
+                str(EXAMPLES / f"{name}.py"),
+                "--picture",
+                str(given.pictures / f"{name}.svg"),
+            ]
+            subprocess.run(
+                command, check=True, env=os.environ | {"SOURCE_DATE_EPOCH": "0"}
+            )  # the same file every time
         return
     if given.references:
         for name in (name for name in given.names if name in SEARCHED):
@@ -99,7 +125,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
             found = reference(module.problem, module.START, starts=given.starts)
             print(f"{name}: {found!r}, written down is {module.REFERENCE!r}", flush=True)
         return
-    print("| | n | queries | median gap | worst gap | 1 % after | CMA-ES | s |\n|---|" + 7 * "---:|")
+    print(
+        "| | n | queries | median gap | worst gap | 1 % after | CMA-ES | s |\n|---|" + 7 * "---:|"
+    )
     for name in given.names:
         print("| " + " | ".join(row(name, seeds=given.seeds)) + " |", flush=True)
 

@@ -1,4 +1,5 @@
-"""What the library costs on top of the arithmetic: time against a hand-written loop, scaling, memory, import.
+"""What the library costs on top of the arithmetic: time against a hand-written loop, scaling,
+memory, import.
 
 make measure
 """
@@ -48,11 +49,15 @@ def by_bizol(instance: TrackingInstance) -> Point:
     """Run the same through the front door."""
     method = bizol.BiZOL(delta=DELTA, step=STEP, batch=BATCH)
     budget = ITERATIONS * (2 * BATCH + 1)
-    return bizol.minimize(instance.problem, instance.start, method=method, budget=budget, seed=0).last.x
+    return bizol.minimize(
+        instance.problem, instance.start, method=method, budget=budget, seed=0
+    ).last.x
 
 
 def side_by_side(
-    runs: dict[str, Callable[[], object]], rounds: int = 25, summary: Callable[[list[float]], float] = median
+    runs: dict[str, Callable[[], object]],
+    rounds: int = 25,
+    summary: Callable[[list[float]], float] = median,
 ) -> dict[str, float]:
     """Return the median time of each, taking turns so that the machine's moods hit all alike."""
     times: dict[str, list[float]] = {name: [] for name in runs}
@@ -76,7 +81,9 @@ def overhead(console: Console) -> float:
     )
     table = Table("Algorithm 1, n=20, m=200, B=10", "µs per iteration", "ratio to by hand")
     for name, seconds in times.items():
-        table.add_row(name, f"{seconds / ITERATIONS * 1e6:.1f}", f"{seconds / times['by hand']:.2f}")
+        table.add_row(
+            name, f"{seconds / ITERATIONS * 1e6:.1f}", f"{seconds / times['by hand']:.2f}"
+        )
     console.print(table)
     return times["bizol.minimize"] / times["by hand"]
 
@@ -96,7 +103,11 @@ def scaling(console: Console) -> None:
         method = bizol.BiZOL(delta=DELTA, step=STEP, batch=batch)
         runs = 6
         seconds = side_by_side(
-            {"run": lambda: bizol.minimize(problem, method=method, budget=runs * (2 * batch + 1), seed=0)},
+            {
+                "run": lambda: bizol.minimize(
+                    problem, method=method, budget=runs * (2 * batch + 1), seed=0
+                )
+            },
             rounds=5,
             summary=min,
         )
@@ -111,7 +122,9 @@ def scaling(console: Console) -> None:
         start, end = per_iteration(*small), per_iteration(*large)
         exponent = np.log(end / start) / np.log(4)
         sizes = [f"n={n} m={m} B={batch}" for n, m, batch in (small, large)]
-        table.add_row(f"in {name}", *sizes, f"{start * 1e3:.2f} → {end * 1e3:.2f}", f"{exponent:.2f}")
+        table.add_row(
+            f"in {name}", *sizes, f"{start * 1e3:.2f} → {end * 1e3:.2f}", f"{exponent:.2f}"
+        )
     console.print(table)
 
 
@@ -132,8 +145,14 @@ problem.response(np.zeros(n)); before = peak()
 bizol.minimize(problem, method=bizol.BiZOL(0.08, 0.1, batch), budget=20 * (2 * batch + 1), seed=0)
 print(peak() - before)
 """
-    peak = float(subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True).stdout)
-    console.print(f"memory, n={n}, m={m}, B={batch}: {peak:.0f} MB beyond what was there before the run")
+    peak = float(
+        subprocess.run(
+            [sys.executable, "-c", script], check=True, capture_output=True, text=True
+        ).stdout
+    )
+    console.print(
+        f"memory, n={n}, m={m}, B={batch}: {peak:.0f} MB beyond what was there before the run"
+    )
     return peak
 
 
@@ -142,7 +161,9 @@ def import_time(console: Console) -> float:
 
     def fresh(statement: str) -> float:
         script = f"from time import perf_counter as t; s = t(); {statement}; print(t() - s)"
-        run = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
+        run = subprocess.run(
+            [sys.executable, "-c", script], check=True, capture_output=True, text=True
+        )
         return float(run.stdout)
 
     base = "import numpy, scipy.optimize"
@@ -178,7 +199,11 @@ def main() -> None:
         "time of a certificate in ms": (certificate_time(console), 10),
     }
     scaling(console)
-    missed = [f"{name} {value:.2f} exceeds {limit}" for name, (value, limit) in figures.items() if value > limit]
+    missed = [
+        f"{name} {value:.2f} exceeds {limit}"
+        for name, (value, limit) in figures.items()
+        if value > limit
+    ]
     if missed:
         sys.exit("; ".join(missed))
 

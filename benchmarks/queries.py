@@ -1,4 +1,5 @@
-"""How many questions the default method needs: on the tracking problem, on saturated ones, under noise, and its cost.
+"""How many questions the default method needs: on the tracking problem, on saturated ones, under
+noise, and its cost.
 
 make measure
 """
@@ -29,7 +30,9 @@ from bizol.reproduction.lockstep import queries_per_iteration, run_together
 
 Instance = tuple[bizol.Problem, Point]
 Values = NDArray[np.float64]
-Run = Callable[[bizol.Problem, Point, int, int], Values]  # problem, start, budget, seed → the lowest value so far
+Run = Callable[
+    [bizol.Problem, Point, int, int], Values
+]  # problem, start, budget, seed → the lowest value so far
 
 SEEDS = range(5)
 PAPER_BUDGET = 30_000
@@ -42,17 +45,26 @@ def calibrated(response: str) -> Instance:
 
 
 def dominated(
-    response: str = "box", *, width: float = 1.0, capacity: tuple[float, float] = (0.3, 1.0), seed: int = 0
+    response: str = "box",
+    *,
+    width: float = 1.0,
+    capacity: tuple[float, float] = (0.3, 1.0),
+    seed: int = 0,
 ) -> Instance:
     """Return a tracking problem whose objective is all about the response: n=20, m=200."""
     rng = np.random.default_rng(seed)
     n, m, p = 20, 200, 40
     matrix, offset = rng.standard_normal((m, n)) / np.sqrt(n), 0.3 * rng.standard_normal(m)
-    output, coupling = rng.standard_normal((p, m)) / np.sqrt(m), rng.standard_normal((n, m)) / np.sqrt(m)
+    output, coupling = (
+        rng.standard_normal((p, m)) / np.sqrt(m),
+        rng.standard_normal((n, m)) / np.sqrt(m),
+    )
     limits = rng.uniform(*capacity, m)
     x_ref, wanted = 0.5 * width * rng.uniform(-1, 1, n), 0.7 * width * rng.uniform(-1, 1, n)
     follower = (
-        BallProjection(matrix, offset, 5.0) if response == "ball" else BoxProjection(matrix, offset, -limits, limits)
+        BallProjection(matrix, offset, 5.0)
+        if response == "ball"
+        else BoxProjection(matrix, offset, -limits, limits)
     )
     objective = Tracking(
         effort=0.1,
@@ -83,12 +95,16 @@ def reference(problem: bizol.Problem, start: Point, *, starts: int = 14) -> floa
     rng, best = np.random.default_rng(1), np.inf
     for begin in [start, *rng.uniform(box.lower, box.upper, (starts, start.size))]:
         bounds = list(zip(box.lower, box.upper, strict=True))
-        found = scipy_minimize(value_and_gradient, begin, jac=True, method="L-BFGS-B", bounds=bounds)
+        found = scipy_minimize(
+            value_and_gradient, begin, jac=True, method="L-BFGS-B", bounds=bounds
+        )
         best = min(best, float(found.fun))
     return best
 
 
-def watched(problem: bizol.Problem, budget: int, noise: float = 0.0) -> tuple[bizol.Problem, list[float]]:
+def watched(
+    problem: bizol.Problem, budget: int, noise: float = 0.0
+) -> tuple[bizol.Problem, list[float]]:
     """Return the problem with a follower that notes the true value of each question, and what it has noted."""
     values: list[float] = []
     rng = np.random.default_rng(3)
@@ -135,13 +151,20 @@ def by_finite_differences(problem: bizol.Problem, start: Point, budget: int, see
 
 
 def gaps(
-    run: Run, instances: Iterable[Instance], budget: int, *, starts: int = 14, seeds: Iterable[int] = SEEDS
+    run: Run,
+    instances: Iterable[Instance],
+    budget: int,
+    *,
+    starts: int = 14,
+    seeds: Iterable[int] = SEEDS,
 ) -> list[Values]:
     """Return the normalized gap after each query, one row per instance and seed."""
     rows = []
     for problem, start in instances:
         best = reference(problem, start, starts=starts)
-        first = float(problem.objective.values(start[None], np.asarray(problem.response(start[None])))[0])
+        first = float(
+            problem.objective.values(start[None], np.asarray(problem.response(start[None])))[0]
+        )
         rows += [(run(problem, start, budget, seed) - best) / (first - best) for seed in seeds]
     return rows
 
@@ -152,7 +175,9 @@ def paper_queries(problem: bizol.Problem, start: Point, batch: int) -> float:
     method = bizol.BiZOL(0.08, 0.1, batch)
     decisions = run_together(problem, method, start, seeds=SEEDS, budget=PAPER_BUDGET)
     flat = decisions.reshape(-1, start.size)
-    values = problem.objective.values(flat, np.asarray(problem.response(flat))).reshape(decisions.shape[:2])
+    values = problem.objective.values(flat, np.asarray(problem.response(flat))).reshape(
+        decisions.shape[:2]
+    )
     reached = (values - best) / (values[0, 0] - best) <= 1e-2
     each = queries_per_iteration(method)
     needed = [int(np.argmax(run)) * each + 1 if run.any() else np.inf for run in reached.T]
@@ -161,16 +186,24 @@ def paper_queries(problem: bizol.Problem, start: Point, batch: int) -> float:
 
 def tracking(console: Console) -> None:
     """Print what the tracking problem takes: n=20, m=200."""
-    table = Table("tracking", "gap after 100", "after 300", "queries to 1e-2", "Algorithm 1, best B", "factor")
+    table = Table(
+        "tracking", "gap after 100", "after 300", "queries to 1e-2", "Algorithm 1, best B", "factor"
+    )
     for kind in ("box, calibrated", "ball, calibrated", "box, dominated", "ball, dominated"):
         response, regime = kind.split(", ")
         problem, start = calibrated(response) if regime == "calibrated" else dominated(response)
         rows = np.array(gaps(by_method(bizol.Foresight), [(problem, start)], 300))
-        needed = [int(np.argmax(row <= 1e-2)) + 1 if (row <= 1e-2).any() else np.inf for row in rows]
+        needed = [
+            int(np.argmax(row <= 1e-2)) + 1 if (row <= 1e-2).any() else np.inf for row in rows
+        ]
         ours = float(np.median(needed))
-        paper, batch = min((paper_queries(problem, start, batch), batch) for batch in (1, 5, 10, 20, 50))
+        paper, batch = min(
+            (paper_queries(problem, start, batch), batch) for batch in (1, 5, 10, 20, 50)
+        )
         after = [f"{np.median(rows[:, budget - 1]):.1e}" for budget in (100, 300)]
-        table.add_row(kind, *after, f"{ours:.0f}", f"{paper:.0f} (B={batch})", f"{paper / ours:.0f}")
+        table.add_row(
+            kind, *after, f"{ours:.0f}", f"{paper:.0f} (B={batch})", f"{paper / ours:.0f}"
+        )
     console.print(table)
 
 
@@ -180,13 +213,23 @@ def saturated(console: Console) -> None:
     runs: dict[str, Run] = {
         "Foresight": by_method(bizol.Foresight),
         "MemoryBiZOL, adaptive steps": by_method(lambda: bizol.MemoryBiZOL(delta=0.2)),
-        "MemoryBiZOL, 2/(k+2)": by_method(lambda: bizol.MemoryBiZOL(delta=0.2, step=bizol.open_loop(), one_sided=True)),
+        "MemoryBiZOL, 2/(k+2)": by_method(
+            lambda: bizol.MemoryBiZOL(delta=0.2, step=bizol.open_loop(), one_sided=True)
+        ),
         "L-BFGS-B, restarted": by_finite_differences,
     }
-    table = Table("heavily saturated, median of 4 draws × 10 seeds", "after 60", "100", "300", "1000")
+    table = Table(
+        "heavily saturated, median of 4 draws × 10 seeds", "after 60", "100", "300", "1000"
+    )
     for name, run in runs.items():
         rows = gaps(run, draws, 1000, starts=200, seeds=range(10))  # single runs end far apart
-        table.add_row(name, *(f"{np.median([r[min(q, len(r)) - 1] for r in rows]):.1e}" for q in (60, 100, 300, 1000)))
+        table.add_row(
+            name,
+            *(
+                f"{np.median([r[min(q, len(r)) - 1] for r in rows]):.1e}"
+                for q in (60, 100, 300, 1000)
+            ),
+        )
     console.print(table)
 
 
@@ -194,7 +237,9 @@ def noisy(console: Console) -> None:
     """Print the true gap at the decision that is returned, when responses are noisy."""
     problem, start = dominated()
     best = reference(problem, start)
-    first = float(problem.objective.values(start[None], np.asarray(problem.response(start[None])))[0])
+    first = float(
+        problem.objective.values(start[None], np.asarray(problem.response(start[None])))[0]
+    )
     table = Table("relative noise", "true gap after 100", "300", "1000", "said")
     for noise in (1e-4, 1e-2):
         row, said = [], []
@@ -203,7 +248,9 @@ def noisy(console: Console) -> None:
             for seed in SEEDS:
                 asked, _ = watched(problem, budget, noise)
                 solution = bizol.minimize(asked, start, budget=budget, seed=seed)
-                value = problem.objective.values(solution.x[None], np.asarray(problem.response(solution.x[None])))[0]
+                value = problem.objective.values(
+                    solution.x[None], np.asarray(problem.response(solution.x[None]))
+                )[0]
                 true.append((float(value) - best) / (first - best))
                 said.append("noise limits" in solution.message)
             row.append(f"{np.median(true):.1e}")
@@ -242,16 +289,32 @@ def cost(n: int, m: int, budget: int) -> None:
 
 def costs(console: Console) -> None:
     """Print what a query costs in a process of its own and on one thread, for small and for large problems."""
-    table = Table("n, m", "queries", "ms per query (CPU, without the follower)", "MB at the peak, beyond the problem")
+    table = Table(
+        "n, m",
+        "queries",
+        "ms per query (CPU, without the follower)",
+        "MB at the peak, beyond the problem",
+    )
     for n, m, budget in ((20, 200, 1000), (100, 1000, 1000), (1000, 10_000, 1200)):
         code = f"from benchmarks.queries import cost; cost({n}, {m}, {budget})"
-        one = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # threads that wait count as work
-        out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=one)
+        one = {
+            **os.environ,
+            "OMP_NUM_THREADS": "1",
+            "OPENBLAS_NUM_THREADS": "1",
+        }  # threads that wait count as work
+        out = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=one
+        )
         table.add_row(f"{n}, {m}", f"{budget}", *out.stdout.split())
     console.print(table)
 
 
 if __name__ == "__main__":
     wide = Console(width=110)
-    for part in (costs, tracking, saturated, noisy):  # costs first: a process inherits the peak of its parent
+    for part in (
+        costs,
+        tracking,
+        saturated,
+        noisy,
+    ):  # costs first: a process inherits the peak of its parent
         part(wide)

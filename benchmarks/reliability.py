@@ -1,4 +1,5 @@
-"""What durable and parallel evaluation promises, measured: kills, damage, speed-up, the cost of isolation and commits.
+"""What durable and parallel evaluation promises, measured: kills, damage, speed-up, the cost of
+isolation and commits.
 
 python -m benchmarks.reliability [--kills 1000] [--damage 10000]
 """
@@ -45,7 +46,11 @@ def per_query(iterations: int, **options: Any) -> float:
     method = bizol.BiZOL(delta=0.1, step=0.1, batch=BATCH)
     start = time.perf_counter()
     solution = bizol.minimize(
-        saturated(response=sleepy), method=method, budget=iterations * (2 * BATCH + 1), seed=0, **options
+        saturated(response=sleepy),
+        method=method,
+        budget=iterations * (2 * BATCH + 1),
+        seed=0,
+        **options,
     )
     return (time.perf_counter() - start) / solution.queries
 
@@ -57,18 +62,31 @@ def speed_up(console: Console) -> float:
     rounds = ceil((2 * BATCH + 1) / 8)
     best = (2 * BATCH + 1) / rounds
     alone = per_query(1)
-    table = Table(f"queries of {SLEEP * 1e3:.0f} ms in batches of 21, 8 workers", "speed-up", "of the best possible")
+    table = Table(
+        f"queries of {SLEEP * 1e3:.0f} ms in batches of 21, 8 workers",
+        "speed-up",
+        "of the best possible",
+    )
     figures = {"threads": alone / per_query(10, workers=8)}
-    figures["threads, with a journal"] = _with_a_journal(lambda path: alone / per_query(10, workers=8, journal=path))
-    figures["threads, isolated, starting 8 processes included"] = alone / per_query(30, workers=8, isolate=True)
-    with LocalCluster(n_workers=2, threads_per_worker=4, dashboard_address=":0") as cluster, Client(cluster) as client:
+    figures["threads, with a journal"] = _with_a_journal(
+        lambda path: alone / per_query(10, workers=8, journal=path)
+    )
+    figures["threads, isolated, starting 8 processes included"] = alone / per_query(
+        30, workers=8, isolate=True
+    )
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=4, dashboard_address=":0") as cluster,
+        Client(cluster) as client,
+    ):
         executor: Executor = client.get_executor(pure=False)
         per_query(1, executor=executor, workers=8)
         figures["2 Dask workers × 4 threads"] = alone / per_query(10, executor=executor, workers=8)
         figures["the same, workers=12"] = alone / per_query(10, executor=executor, workers=12)
     for name, figure in figures.items():
         table.add_row(name, f"{figure:.2f}", f"{figure / best:.2f}")
-    table.caption = f"21 queries on 8 workers take {rounds} rounds, so that {best:.2f} is the best possible"
+    table.caption = (
+        f"21 queries on 8 workers take {rounds} rounds, so that {best:.2f} is the best possible"
+    )
     console.print(table)
     return figures["threads"] / best
 
@@ -89,21 +107,31 @@ def isolation(console: Console) -> float:
         times.append(time.perf_counter() - start)
     dismiss(packed)
     cost = 1e3 * median(times)
-    console.print(f"isolation: {cost:.2f} ms a query (median; 99 %: {1e3 * float(np.quantile(times, 0.99)):.2f})")
+    console.print(
+        f"isolation: {cost:.2f} ms a query (median; 99 %: {1e3 * float(np.quantile(times, 0.99)):.2f})"
+    )
     return cost
 
 
 def commits(console: Console) -> float:
     """Print what a commit costs, in ms: an answer of 200 numbers and the next query."""
     times = []
-    with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder, bizol.Journal.own(Path(folder) / "j", {}) as journal:
+    with (
+        tempfile.TemporaryDirectory(dir=Path.cwd()) as folder,
+        bizol.Journal.own(Path(folder) / "j", {}) as journal,
+    ):
         for row in range(300):
-            events = Event("ok", (0, row, 0, 0), y=b"\0" * 1600, x=b"\0" * 160), Event("ask", (0, row + 1, 0, 0))
+            events = (
+                Event("ok", (0, row, 0, 0), y=b"\0" * 1600, x=b"\0" * 160),
+                Event("ask", (0, row + 1, 0, 0)),
+            )
             start = time.perf_counter()
             journal.append(*events)
             times.append(time.perf_counter() - start)
     cost = 1e3 * median(times)
-    console.print(f"commit: {cost:.1f} ms (median; 99 %: {1e3 * float(np.quantile(times, 0.99)):.1f})")
+    console.print(
+        f"commit: {cost:.1f} ms (median; 99 %: {1e3 * float(np.quantile(times, 0.99)):.1f})"
+    )
     return cost
 
 
@@ -111,9 +139,19 @@ def chaos(console: Console, kills: int) -> float:
     """Kill the coordinator again and again; print and return what went wrong."""
     with tempfile.TemporaryDirectory() as folder:
         figures = storm(Path(folder), kills=kills, seed=1)
-    console.print(f"kill -9: {figures}; {figures['restarted'] / figures['kills']:.2f} queries restarted per kill, of 4")
-    wrong = ("lost", "answered twice", "asked after the answer", "executions unaccounted for", "different")
-    return float(sum(figures[name] for name in wrong) + (figures["restarted"] > 4 * figures["kills"]))
+    console.print(
+        f"kill -9: {figures}; {figures['restarted'] / figures['kills']:.2f} queries restarted per kill, of 4"
+    )
+    wrong = (
+        "lost",
+        "answered twice",
+        "asked after the answer",
+        "executions unaccounted for",
+        "different",
+    )
+    return float(
+        sum(figures[name] for name in wrong) + (figures["restarted"] > 4 * figures["kills"])
+    )
 
 
 def cuts(console: Console, rounds: int) -> float:
@@ -142,7 +180,11 @@ def main() -> None:
         "journals silently wrong": (cuts(console, arguments.damage), 0),
         "things wrong after kills": (chaos(console, arguments.kills), 0),
     }
-    missed = [f"{name} {value:.2f} exceeds {limit}" for name, (value, limit) in figures.items() if value > limit]
+    missed = [
+        f"{name} {value:.2f} exceeds {limit}"
+        for name, (value, limit) in figures.items()
+        if value > limit
+    ]
     if missed:
         sys.exit("; ".join(missed))
 

@@ -1,8 +1,8 @@
 """How long the reproduction of Section V takes, against the loop one would write first.
 
-The loop runs one run after the other and measures at every iterate as it comes along: plain NumPy, vectorized over the
-directions of an iteration. It uses the same random directions, so that its numbers must be ours (this is checked), and
-the same code for tables and figures.
+The loop runs one run after the other and measures at every iterate as it comes along: plain NumPy,
+vectorized over the directions of an iteration. It uses the same random directions, so that its
+numbers must be ours (this is checked), and the same code for tables and figures.
 
     python benchmarks/reproduction.py [--seeds 10]
 """
@@ -21,7 +21,7 @@ import numpy as np
 
 from bizol.directions import Sphere
 from bizol.methods import BiZOL
-from bizol.methods.two_point import draw_block, drawn_together
+from bizol.methods.two_point.two_point import draw_block, drawn_together
 from bizol.randomness import CERTIFICATE, generator
 from bizol.reproduction.experiments import FULL, QUICK, Cell, Experiment, Measured, Setting, Store
 from bizol.reproduction.instances import tracking_instance
@@ -35,7 +35,8 @@ def first_thought(cell: Cell) -> Measured:
     """Run and measure a cell the straightforward way."""
     runs = [one_run(cell, seed) for seed in range(cell.seeds)]
     columns = {
-        name: np.stack([run[name] for run in runs], axis=1) for name in ("values", "validation", "clarke", "sat")
+        name: np.stack([run[name] for run in runs], axis=1)
+        for name in ("values", "validation", "clarke", "sat")
     }
     bizol = cell.method == "Bi-ZOL"
     return Measured(
@@ -44,8 +45,12 @@ def first_thought(cell: Cell) -> Measured:
         validation=columns["validation"],
         clarke=columns["clarke"],
         saturated=columns["sat"],
-        crossings=np.mean([run["crossings"] for run in runs], axis=0) if cell.closely else np.empty(0),
-        noise=np.ones((1 + cell.seeds, 2)) if cell.closely and bizol else np.empty(0),  # not a curve: left out
+        crossings=np.mean([run["crossings"] for run in runs], axis=0)
+        if cell.closely
+        else np.empty(0),
+        noise=np.ones((1 + cell.seeds, 2))
+        if cell.closely and bizol
+        else np.empty(0),  # not a curve: left out
     )
 
 
@@ -127,8 +132,12 @@ def furthest_apart(ours: Results, theirs: Results) -> float:
 
 def main() -> None:
     """Time both in one run."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=FULL.seeds, help="runs per method and batch size")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--seeds", type=int, default=FULL.seeds, help="runs per method and batch size"
+    )
     setting = replace(FULL, seeds=parser.parse_args().seeds)
     took = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -147,11 +156,15 @@ def main() -> None:
         slow = perf_counter() - start
         cells = {experiment: setting.cells(experiment) for experiment in EXPERIMENTS}
         ours = read(setting, cells, Store(Path(folder) / "2" / "cache"))
-    print(f"all tables and figures of Section V, {setting.seeds} runs each, {os.cpu_count()} cores\n")
+    print(
+        f"all tables and figures of Section V, {setting.seeds} runs each, {os.cpu_count()} cores\n"
+    )
     print(f"{'straightforward NumPy loop':38} {slow:7.1f} s")
     for name, seconds in took.items():
         print(f"{name:38} {seconds:7.1f} s   {slow / seconds:6.1f} times faster")
-    print(f"\nnumbers apart by at most {furthest_apart(ours, theirs):.1e}, relative to the largest of each curve")
+    print(
+        f"\nnumbers apart by at most {furthest_apart(ours, theirs):.1e}, relative to the largest of each curve"
+    )
 
 
 if __name__ == "__main__":

@@ -14,8 +14,12 @@ from bizol.report.figures import OURS, THEIRS
 def options(name: str, budget: int, about: str | None) -> tuple[int, str]:
     """Return --budget, 50 (n + 1) queries in all of the examples, and --picture."""
     parser = argparse.ArgumentParser(description=about)
-    parser.add_argument("--budget", type=int, default=budget, help="how many queries (default: %(default)s)")
-    parser.add_argument("--picture", default=f"{name}.png", help="where the picture goes (default: %(default)s)")
+    parser.add_argument(
+        "--budget", type=int, default=budget, help="how many queries (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--picture", default=f"{name}.png", help="where the picture goes (default: %(default)s)"
+    )
     given = parser.parse_args()
     return given.budget, given.picture
 
@@ -61,11 +65,22 @@ def report(solution: bizol.Solution, rivals: dict[str, list[float]], reference: 
         print(f"{name:>13}: normalized gap {gaps[-1]:.3%} after {queries[-1]} queries, {when}")
 
 
-def draw(axes: Any, solution: bizol.Solution, rivals: dict[str, list[float]], reference: float) -> None:
+def draw(
+    axes: Any, solution: bizol.Solution, rivals: dict[str, list[float]], reference: float
+) -> None:
     """Draw the normalized gap of the best so far over the queries."""
     looks = [("-", OURS), ("--", THEIRS), ("-.", "black")]
-    for (name, (queries, gaps)), (style, color) in zip(_gaps(solution, rivals, reference).items(), looks, strict=False):
-        axes.plot(queries, np.maximum(100 * gaps, 1e-4), style, color=color, label=name, drawstyle="steps-post")
+    for (name, (queries, gaps)), (style, color) in zip(
+        _gaps(solution, rivals, reference).items(), looks, strict=False
+    ):
+        axes.plot(
+            queries,
+            np.maximum(100 * gaps, 1e-4),
+            style,
+            color=color,
+            label=name,
+            drawstyle="steps-post",
+        )
     axes.axhline(1, color="grey", linewidth=1, linestyle=":")
     axes.set(xscale="log", yscale="log", xlabel="queries", ylabel="normalized gap (%)")
     axes.legend()
@@ -76,8 +91,11 @@ def _gaps(
 ) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     history = solution.history
     runs = {"bizol": (history.queries, np.append(history.value[1:], solution.value))}
-    runs |= {name: (np.arange(1, len(values) + 1), np.array(values)) for name, values in rivals.items()}
+    runs |= {
+        name: (np.arange(1, len(values) + 1), np.array(values)) for name, values in rivals.items()
+    }
     scale = history.value[0] - reference
     return {
-        name: (queries, (np.minimum.accumulate(value) - reference) / scale) for name, (queries, value) in runs.items()
+        name: (queries, (np.minimum.accumulate(value) - reference) / scale)
+        for name, (queries, value) in runs.items()
     }

@@ -1,7 +1,9 @@
 """Incentives for households: pay people for what they do not use when the feeder is full.
 
-Every three hours have an incentive, in euros for each kWh less than usual. Twenty households then shift and save as it
-suits them, within the comfort they insist on and the capacity of their connection: one quadratic program each.
+Every three hours have an incentive, in euros for each kWh less than usual. Twenty households then
+shift and save as it
+suits them, within the comfort they insist on and the capacity of their connection: one quadratic
+program each.
 """
 
 import numpy as np
@@ -15,7 +17,9 @@ HOMES, PERIODS, LIMIT = 20, 8, 1.3  # the feeder carries 1.3 kWh per home and pe
 REFERENCE = 0.6100596479073314  # the lowest value known: benchmarks/gallery.py --references
 
 chance = np.random.default_rng(3)
-USUAL = np.array([0.5, 0.4, 1.0, 0.8, 0.9, 1.3, 2.4, 1.5]) * chance.uniform(0.6, 1.4, (HOMES, PERIODS))  # kWh
+USUAL = np.array([0.5, 0.4, 1.0, 0.8, 0.9, 1.3, 2.4, 1.5]) * chance.uniform(
+    0.6, 1.4, (HOMES, PERIODS)
+)  # kWh
 
 
 def household(usual: np.ndarray) -> QuadraticProgram:
@@ -27,15 +31,19 @@ def household(usual: np.ndarray) -> QuadraticProgram:
         q=-annoyance * usual,
         Q=np.eye(PERIODS),
         G=np.vstack([np.eye(PERIODS), -np.eye(PERIODS), -np.ones(PERIODS)]),
-        h=np.concatenate([most, -(1 - flexible) * usual, [-0.95 * usual.sum()]]),  # five percent are saved at most
+        h=np.concatenate(
+            [most, -(1 - flexible) * usual, [-0.95 * usual.sum()]]
+        ),  # five percent are saved at most
     )
 
 
 homes, mean = [household(usual) for usual in USUAL], USUAL.mean(axis=0)
-objective = bizol.Objective(  # y: the load per home and period; overload, and what the incentives cost
-    value=lambda x, y: ((y - LIMIT).clip(0) ** 2).sum() + x @ (mean - y),
-    grad_x=lambda x, y: mean - y,
-    grad_y=lambda x, y: 2 * (y - LIMIT).clip(0) - x,
+objective = (
+    bizol.Objective(  # y: the load per home and period; overload, and what the incentives cost
+        value=lambda x, y: ((y - LIMIT).clip(0) ** 2).sum() + x @ (mean - y),
+        grad_x=lambda x, y: mean - y,
+        grad_y=lambda x, y: 2 * (y - LIMIT).clip(0) - x,
+    )
 )
 
 
@@ -57,8 +65,23 @@ if __name__ == "__main__":
     with canvas() as pyplot:
         figure, (left, right) = pyplot.subplots(1, 2, figsize=(7.5, 3.2), layout="constrained")
         hours = np.arange(0, 24, 3)
-        left.bar(hours, found.x, 3, align="edge", color="lightgrey", edgecolor="grey", label="incentive (€/kWh)")
-        left.stairs(mean, [*hours, 24], color=THEIRS, linestyle="--", linewidth=1.8, label="usual load (kWh)")
+        left.bar(
+            hours,
+            found.x,
+            3,
+            align="edge",
+            color="lightgrey",
+            edgecolor="grey",
+            label="incentive (€/kWh)",
+        )
+        left.stairs(
+            mean,
+            [*hours, 24],
+            color=THEIRS,
+            linestyle="--",
+            linewidth=1.8,
+            label="usual load (kWh)",
+        )
         left.stairs(found.y, [*hours, 24], color=OURS, linewidth=1.8, label="load with incentives")
         left.axhline(LIMIT, color="black", linestyle=":", label="limit of the feeder")
         left.set(xlabel="hour of the day", ylabel="per home and three hours", xticks=[*hours, 24])

@@ -1,8 +1,10 @@
-"""Retail electricity prices, where customers answer to the price and the grid answers to the customers.
+"""Retail electricity prices, where customers answer to the price and the grid answers to the
+customers.
 
-A retailer sets one price for homes, one for industry and one for shops. Each of the 15 customers of a low-voltage
-network (CIGRE's benchmark, in pandapower) takes less when it costs more, within limits; an AC power flow then says what
-is lost on the way and where the voltage gets too low. Needs pandapower: pip install 'bizol[gallery]'.
+A retailer sets one price for homes, one for industry and one for shops. Each of the 15 customers of
+a low-voltage network (CIGRE's benchmark, in pandapower) takes less when it costs more, within
+limits; an AC power flow then says what is lost on the way and where the voltage gets too low. Needs
+pandapower: pip install 'bizol[gallery]'.
 """
 
 import numpy as np
@@ -20,7 +22,10 @@ REFERENCE = -167.82689579560736  # the lowest value known: benchmarks/gallery.py
 
 network = pandapower.networks.create_cigre_network_lv()
 zone = np.array(["RIC".index(name.split()[1][0]) for name in network.load.name])  # of each load
-usual, reactive = 1_000 * network.load.p_mw.to_numpy(), (network.load.q_mvar / network.load.p_mw).to_numpy()  # kW
+usual, reactive = (
+    1_000 * network.load.p_mw.to_numpy(),
+    (network.load.q_mvar / network.load.p_mw).to_numpy(),
+)  # kW
 elasticity = np.array([0.5, 0.9, 0.7])[zone] * np.linspace(0.8, 1.2, len(zone))
 
 
@@ -46,17 +51,24 @@ def loss_x(prices: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 def loss_y(prices: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Return its gradient by the response."""
-    return np.concatenate([WHOLESALE - prices[zone], [WHOLESALE], -2 * PENALTY * np.maximum(LOWEST - y[16:], 0)])
+    return np.concatenate(
+        [WHOLESALE - prices[zone], [WHOLESALE], -2 * PENALTY * np.maximum(LOWEST - y[16:], 0)]
+    )
 
 
-problem = bizol.Problem(bizol.Objective(loss, loss_x, loss_y), respond, bizol.Box(np.full(3, 0.15), np.full(3, 0.6)))
+problem = bizol.Problem(
+    bizol.Objective(loss, loss_x, loss_y), respond, bizol.Box(np.full(3, 0.15), np.full(3, 0.6))
+)
 START = np.full(3, USUAL_PRICE)
 
 if __name__ == "__main__":
     budget, picture = options("electricity_prices", budget=200, about=__doc__)
     found = bizol.minimize(problem, START, budget=budget, seed=0)
     rivals = {"CMA-ES": cma_es(problem, START, budget)}
-    print("prices: " + ", ".join(f"{name} {price:.3f} €/kWh" for name, price in zip(ZONES, found.x, strict=True)))
+    print(
+        "prices: "
+        + ", ".join(f"{name} {price:.3f} €/kWh" for name, price in zip(ZONES, found.x, strict=True))
+    )
     report(found, rivals, REFERENCE)
     print(bizol.certify(problem, found.x, delta=0.001, directions=24, seed=1))
     with canvas() as pyplot:

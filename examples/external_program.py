@@ -1,6 +1,8 @@
-"""Wholesale prices for retailers that live in another program, retailers.py; the search is killed and goes on.
+"""Wholesale prices for retailers that live in another program, retailers.py; the search is killed
+and goes on.
 
-Every answer is in a journal before it is used: a resumed run ends at the same bits, and asks nothing twice.
+Every answer is in a journal before it is used: a resumed run ends at the same bits, and asks
+nothing twice.
 """
 
 import multiprocessing
@@ -21,12 +23,15 @@ problem = bizol.Problem(
         grad_x=lambda w, q: -q,
         grad_y=lambda w, q: -w + 1 + 0.15 * q.sum(),
     ),
-    response=bizol.followers.Command([sys.executable, str(Path(__file__).with_name("retailers.py"))]),
+    response=bizol.followers.Command(
+        [sys.executable, str(Path(__file__).with_name("retailers.py"))]
+    ),
     feasible_set=bizol.Box(np.zeros(6), np.full(6, 9.0)),
 )
 START = np.full(6, 4.5)
 
-# Where no shelf is full, w = a − 2 b q: the best quantities solve a linear system, and no retailer has to be asked.
+# Where no shelf is full, w = a − 2 b q: the best quantities solve a linear system, and no retailer
+# has to be asked.
 margin, curvature = np.array(WILLINGNESS) - 1, 4 * np.diag(SLOPE) + 0.15
 REFERENCE = float(-margin @ np.linalg.solve(curvature, margin) / 2)
 
@@ -57,7 +62,9 @@ if __name__ == "__main__":
         kept = answers(journal)
         found = search(journal, budget)
         whole = search(Path(folder) / "whole.bizol", budget)
-    print(f"Killed after {kept} answers and resumed: the same bits as a whole run: {np.array_equal(found.x, whole.x)}.")
+    print(
+        f"Killed after {kept} answers and resumed: the same bits as a whole run: {np.array_equal(found.x, whole.x)}."
+    )
     rivals = {"CMA-ES": cma_es(problem, START, budget, seed=2)}
     report(found, rivals, REFERENCE)
     print(bizol.certify(problem, found.x, delta=0.05, directions=60, seed=1))

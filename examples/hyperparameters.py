@@ -1,7 +1,9 @@
-"""Hyperparameters of an elastic net: the leader chooses how it is regularized, the learner answers with coefficients.
+"""Hyperparameters of an elastic net: the leader chooses how it is regularized, the learner answers
+with coefficients.
 
-The validation loss is a known function of the coefficients; only how these move with the hyperparameters is not known,
-and there are kinks wherever one of the 65 becomes zero. A grid sees one number per fit, bizol all the coefficients.
+The validation loss is a known function of the coefficients; only how these move with the
+hyperparameters is not known, and there are kinks wherever one of the 65 becomes zero. A grid sees
+one number per fit, bizol all the coefficients.
 """
 
 import numpy as np
@@ -18,7 +20,9 @@ POINTS = 12  # of the grid, a side
 REFERENCE = 0.26391798719940346  # the lowest value known: benchmarks/gallery.py --references
 
 raw, disease = load_diabetes(return_X_y=True)
-features = StandardScaler().fit_transform(PolynomialFeatures(2, include_bias=False).fit_transform(raw))
+features = StandardScaler().fit_transform(
+    PolynomialFeatures(2, include_bias=False).fit_transform(raw)
+)
 targets = (disease - disease.mean()) / disease.std()
 train, validation, targets_train, targets_validation = train_test_split(
     features, targets, test_size=0.4, random_state=0
@@ -52,7 +56,9 @@ if __name__ == "__main__":
         losses = np.reshape(values, (POINTS, POINTS)).T
         shades = left.contourf(10**alphas, ratios, losses, levels=12, cmap="Greys")
         left.plot(*np.meshgrid(10**alphas, ratios), ".", markersize=3, color=THEIRS)
-        left.plot(10 ** found.x[0], found.x[1], "*", markersize=13, color=OURS, markeredgecolor="white")
+        left.plot(
+            10 ** found.x[0], found.x[1], "*", markersize=13, color=OURS, markeredgecolor="white"
+        )
         left.set(xscale="log", xlabel=r"$\alpha$", ylabel=r"$\ell_1$ ratio")
         figure.colorbar(shades, ax=left, label="validation loss")
         draw(right, found, rivals, REFERENCE)

@@ -1,8 +1,10 @@
 """Tuning a controller: which weights should a crane's predictive controller work with?
 
-The controller minimizes its own quadratic cost within the limits of the motor, plan after plan; what the crane should
-do is something else: arrive soon, and hardly swing. The follower's answer is the whole path, in closed loop. It has
-kinks, as the motor saturates earlier or later. Four weights are tuned on a scale of logarithms, that of the motor is 1.
+The controller minimizes its own quadratic cost within the limits of the motor, plan after plan;
+what the crane should
+do is something else: arrive soon, and hardly swing. The follower's answer is the whole path, in
+closed loop. It has kinks, as the motor saturates earlier or later. Four weights are tuned on a
+scale of logarithms, that of the motor is 1.
 """
 
 import numpy as np
@@ -15,8 +17,17 @@ from bizol.report.figures import OURS, THEIRS, canvas
 STEPS, DT = 30, 0.3  # seconds a step
 REFERENCE = 3.1923985911396633  # the lowest value known: benchmarks/gallery.py --references
 
-# Position and speed of the trolley, angle and speed of the load on a rope of two meters, pushed by an acceleration.
-change = np.array([[0, 1, 0, 0, 0], [0, 0, 0, 0, 1], [0, 0, 0, 1, 0], [0, 0, -9.81 / 2, -0.1, -1 / 2], [0, 0, 0, 0, 0]])
+# Position and speed of the trolley, angle and speed of the load on a rope of two meters, pushed by
+# an acceleration.
+change = np.array(
+    [
+        [0, 1, 0, 0, 0],
+        [0, 0, 0, 0, 1],
+        [0, 0, 0, 1, 0],
+        [0, 0, -9.81 / 2, -0.1, -1 / 2],
+        [0, 0, 0, 0, 0],
+    ]
+)
 step = expm(DT * change)
 crane = bizol.followers.PredictiveControl(
     A=step[:4, :4],
@@ -28,7 +39,9 @@ crane = bizol.followers.PredictiveControl(
     weights=lambda x: (np.exp(x), np.ones(1)),
 )
 late = 0.1 * DT * DT * np.arange(1, STEPS + 1)  # the later, the worse
-weight = np.concatenate([np.column_stack([late, 0 * late, 0 * late + 80 * DT, 0 * late]).ravel(), np.full(STEPS, DT)])
+weight = np.concatenate(
+    [np.column_stack([late, 0 * late, 0 * late + 80 * DT, 0 * late]).ravel(), np.full(STEPS, DT)]
+)
 problem = bizol.Problem(
     objective=bizol.objectives.Quadratic(4, 5 * STEPS, yy=np.diag(weight)).objective(),
     response=crane,
@@ -48,7 +61,10 @@ if __name__ == "__main__":
             [["position", "gap"], ["angle", "gap"]], figsize=(7.5, 3.6), layout="constrained"
         )
         times = DT * np.arange(1, STEPS + 1)
-        for name, y, style, color in (("all weights 1", crane(START), "--", THEIRS), ("tuned", found.y, "-", OURS)):
+        for name, y, style, color in (
+            ("all weights 1", crane(START), "--", THEIRS),
+            ("tuned", found.y, "-", OURS),
+        ):
             states = y[: 4 * STEPS].reshape(STEPS, 4)
             axes["position"].plot(times, states[:, 0], style, color=color, label=name)
             axes["angle"].plot(times, np.degrees(states[:, 2]), style, color=color)

@@ -1,7 +1,8 @@
 """Fares from noisy counts: nobody sees the demand, only how many people came today.
 
-Four fares, one per time of day. Riders move to cheaper times, trains fill up, and every day is different: asked twice,
-the follower answers differently. `repeats=2` asks each question twice, takes the mean and learns how noisy answers are.
+Four fares, one per time of day. Riders move to cheaper times, trains fill up, and every day is
+different: asked twice, the follower answers differently. `repeats=2` asks each question twice,
+takes the mean and learns how noisy answers are.
 """
 
 import argparse
@@ -41,7 +42,9 @@ def count(fares: np.ndarray) -> np.ndarray:
 
 problem = bizol.Problem(
     objective=bizol.Objective(
-        value=lambda fares, riders: -fares @ riders / 1_000,  # minus the income, in thousand euros a day
+        value=lambda fares, riders: (
+            -fares @ riders / 1_000
+        ),  # minus the income, in thousand euros a day
         grad_x=lambda fares, riders: -riders / 1_000,
         grad_y=lambda fares, riders: -fares / 1_000,
     ),
@@ -56,14 +59,20 @@ if __name__ == "__main__":
     budget, picture = vars(parser.parse_args()).values()
     with canvas() as pyplot:
         figure, axes = pyplot.subplots(figsize=(6, 3.4), layout="constrained")
-        for name, color, marker in (("CMA-ES", THEIRS, "x"), ("repeats=1", BASE, "^"), ("repeats=2", OURS, "o")):
+        for name, color, marker in (
+            ("CMA-ES", THEIRS, "x"),
+            ("repeats=1", BASE, "^"),
+            ("repeats=2", OURS, "o"),
+        ):
             tried.clear()
             if name == "CMA-ES":
                 options = {"bounds": [0, 20], "maxfevals": budget, "verbose": -9, "seed": 1}
                 search = cma.fmin2(lambda fares: -fares @ count(fares), START, 3.0, options)[1]
                 fares = np.asarray(search.result.xfavorite)
             else:
-                solution = bizol.minimize(problem, START, budget=budget, seed=0, repeats=int(name[-1]))
+                solution = bizol.minimize(
+                    problem, START, budget=budget, seed=0, repeats=int(name[-1])
+                )
                 fares, name = solution.x, f"bizol, {name}"
                 print(solution.message)
             gaps = [missed(asked) for asked in tried]

@@ -17,7 +17,9 @@ class FairPrices:
 
     def minimize_linear(self, cost: Point) -> Point:
         """Try the lowest price at both ends; each price then takes its better bound."""
-        candidates = [np.where(cost < 0, low + self.spread, low) for low in (0.0, 1.0 - self.spread)]
+        candidates = [
+            np.where(cost < 0, low + self.spread, low) for low in (0.0, 1.0 - self.spread)
+        ]
         return min(candidates, key=lambda vertex: float(cost @ vertex))
 
     def contains(self, point: Point, tolerance: float = 1e-9) -> bool:

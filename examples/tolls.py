@@ -1,7 +1,8 @@
 """Tolls that save time: on Braess's four roads and a bridge, and on a grid of 24 one-way streets.
 
-Every driver takes the cheapest route, time and toll together; where traffic then goes is an equilibrium, with a kink
-wherever a route comes into use. The best any tolls can do is known: traffic as a planner would send it.
+Every driver takes the cheapest route, time and toll together; where traffic then goes is an
+equilibrium, with a kink wherever a route comes into use. The best any tolls can do is known:
+traffic as a planner would send it.
 """
 
 import numpy as np
@@ -20,7 +21,9 @@ def total_time(drivers: TrafficEquilibrium) -> bizol.Objective:
 def planned(drivers: TrafficEquilibrium) -> float:
     """Return the least total time: that of drivers who count the time they cost others as their own."""
     roads = (drivers.links, drivers.free_time, drivers.capacity, drivers.demand)
-    considerate = TrafficEquilibrium(*roads, alpha=(1 + drivers.power) * drivers.alpha, power=drivers.power)
+    considerate = TrafficEquilibrium(
+        *roads, alpha=(1 + drivers.power) * drivers.alpha, power=drivers.power
+    )
     nothing = np.zeros(len(drivers.links))
     return float(total_time(drivers).value(nothing, considerate(nothing)))
 
@@ -29,7 +32,13 @@ trips = np.zeros((4, 4))
 trips[0, 3] = 6
 roads = [(0, 1), (0, 2), (1, 2), (1, 3), (2, 3)]
 braess = TrafficEquilibrium(  # the bridge, link 2, has a toll; capacities are one, so that time grows linearly
-    roads, [1, 50, 10, 50, 1], np.ones(5), trips, tolled=[2], alpha=[10, 0.02, 0.1, 0.02, 10], power=1
+    roads,
+    [1, 50, 10, 50, 1],
+    np.ones(5),
+    trips,
+    tolled=[2],
+    alpha=[10, 0.02, 0.1, 0.02, 10],
+    power=1,
 )
 
 chance, corner = np.random.default_rng(5), np.arange(16).reshape(4, 4)
@@ -38,7 +47,9 @@ south = np.column_stack([corner[:-1].ravel(), corner[1:].ravel()])
 free_time, capacity = chance.uniform(2, 6, 24).round(1), chance.uniform(5, 15, 24).round()
 trips = np.zeros((16, 16))
 trips[0, 15], trips[0, 14], trips[1, 15] = 14, 8, 8
-grid = TrafficEquilibrium(np.vstack([east, south]), free_time, capacity, trips, alpha=0.5, relative_gap=1e-13)
+grid = TrafficEquilibrium(
+    np.vstack([east, south]), free_time, capacity, trips, alpha=0.5, relative_gap=1e-13
+)
 
 START, REFERENCE = np.zeros(24), planned(grid)
 problem = bizol.Problem(total_time(grid), grid, bizol.Box(START, START + 40))
@@ -56,18 +67,30 @@ if __name__ == "__main__":
     report(found, rivals, REFERENCE)
     print(bizol.certify(problem, found.x, delta=0.2, directions=192, seed=1))
     with canvas() as pyplot:
-        figure, (left, middle, right) = pyplot.subplots(1, 3, figsize=(10, 3.2), layout="constrained")
+        figure, (left, middle, right) = pyplot.subplots(
+            1, 3, figsize=(10, 3.2), layout="constrained"
+        )
         tolls = np.linspace(0, 30, 121)
-        left.plot(tolls, [bridge.objective.value(x, braess(np.array([x]))) for x in tolls], color="black")
+        left.plot(
+            tolls, [bridge.objective.value(x, braess(np.array([x]))) for x in tolls], color="black"
+        )
         left.plot(alone.x, alone.value, "o", color=OURS, label="found")
         left.set(xlabel="toll on the bridge (min)", ylabel="total time (min)", title="Braess")
         left.legend()
         for (tail, head), flow, toll in zip(grid.links, found.y, found.x, strict=True):
             (r, c), (s, d) = divmod(tail, 4), divmod(head, 4)
-            middle.plot([c, d], [-r, -s], color="lightsteelblue", linewidth=0.3 + 0.6 * flow, solid_capstyle="round")
+            middle.plot(
+                [c, d],
+                [-r, -s],
+                color="lightsteelblue",
+                linewidth=0.3 + 0.6 * flow,
+                solid_capstyle="round",
+            )
             middle.plot([c, d], [-r, -s], "o", color="black", markersize=4)
             if toll >= 0.05:
-                middle.text((c + d) / 2, -(r + s) / 2, f"{toll:.1f}", ha="center", va="center", fontsize=10)
+                middle.text(
+                    (c + d) / 2, -(r + s) / 2, f"{toll:.1f}", ha="center", va="center", fontsize=10
+                )
         middle.set_axis_off()
         middle.set_title("the grid: flows (width) and tolls (min)")
         draw(right, found, rivals, REFERENCE)

@@ -51,7 +51,9 @@ class Browser:
     @classmethod
     def found(cls) -> Browser:
         """Return the browser of this machine; without one, skip the test (or fail it, where one must be)."""
-        path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+        path = next(
+            filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+        )
         if path is None and os.environ.get("BIZOL_NEEDS_BROWSER"):
             pytest.fail("no Chromium on this machine, and BIZOL_NEEDS_BROWSER is set")
         if path is None:
@@ -61,14 +63,18 @@ class Browser:
     def look(self, page: Path, width: int) -> dict[str, Any]:
         """Open a page in a frame of that width (windows have a least width) and tell what is on it."""
         document = escape(page.read_text(encoding="utf-8") + _LOOK)
-        frame = (
-            f'<iframe style="border:0;width:{width}px;height:900px" srcdoc="{document}"></iframe><pre id="seen"></pre>'
-        )
+        frame = f'<iframe style="border:0;width:{width}px;height:900px" srcdoc="{document}"></iframe><pre id="seen"></pre>'
         with tempfile.TemporaryDirectory() as folder:
             around = Path(folder) / "around.html"
             around.write_text(f'<!doctype html><meta charset="utf-8">{frame}', encoding="utf-8")
             shown = subprocess.run(
-                [self.path, *_FLAGS, f"--user-data-dir={folder}/profile", "--window-size=1400,1000", around.as_uri()],
+                [
+                    self.path,
+                    *_FLAGS,
+                    f"--user-data-dir={folder}/profile",
+                    "--window-size=1400,1000",
+                    around.as_uri(),
+                ],
                 capture_output=True,
                 text=True,
                 check=True,

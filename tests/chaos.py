@@ -32,18 +32,26 @@ solution = bizol.minimize(saturated(response=follower), method=BiZOL(delta=0.1, 
 """
 
 
-def storm(folder: Path, *, kills: int, seed: int, workers: int = 4, longest: float = 0.4) -> dict[str, int]:
+def storm(
+    folder: Path, *, kills: int, seed: int, workers: int = 4, longest: float = 0.4
+) -> dict[str, int]:
     """Kill a coordinator again and again, resume it, and count what was lost, repeated and restarted."""
     chance, figures = random.Random(seed), Counter[str]()
     (folder / "plain").mkdir()
-    subprocess.run([sys.executable, "-c", STORM, str(folder / "plain"), "0"], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(
+        [sys.executable, "-c", STORM, str(folder / "plain"), "0"],
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
     truth = (folder / "plain" / "end").read_text()
     while figures["kills"] < kills:
         here = folder / f"run-{figures['runs']}"
         here.mkdir()
         before: dict[Any, bytes] = {}
         while not (here / "end").exists():
-            process = subprocess.Popen([sys.executable, "-c", STORM, str(here), str(workers)], stdout=subprocess.PIPE)
+            process = subprocess.Popen(
+                [sys.executable, "-c", STORM, str(here), str(workers)], stdout=subprocess.PIPE
+            )
             assert process.stdout is not None
             process.stdout.readline()
             if figures["kills"] < kills:
@@ -58,18 +66,28 @@ def storm(folder: Path, *, kills: int, seed: int, workers: int = 4, longest: flo
             except JournalError as error:
                 if not before and "nothing was written to it yet" in str(error):
                     continue
-                figures["lost"] += len(before) + 1  # a journal that does not open has lost all, and there was one
+                figures["lost"] += (
+                    len(before) + 1
+                )  # a journal that does not open has lost all, and there was one
                 continue
-            answers = {(event.key, event.attempt): event.y for event in events if event.kind in ("ok", "fail")}
+            answers = {
+                (event.key, event.attempt): event.y
+                for event in events
+                if event.kind in ("ok", "fail")
+            }
             figures["lost"] += sum(answers.get(key) != y for key, y in before.items())
             before = answers
         asks = Counter((event.key, event.attempt) for event in events if event.kind == "ask")
-        outcomes = Counter((event.key, event.attempt) for event in events if event.kind in ("ok", "fail"))
+        outcomes = Counter(
+            (event.key, event.attempt) for event in events if event.kind in ("ok", "fail")
+        )
         figures["runs"] += 1
         figures["restarted"] += asks.total() - len(asks)
         figures["answered twice"] += outcomes.total() - len(outcomes)
         figures["asked after the answer"] += _asked_after_the_answer(events)
-        figures["executions unaccounted for"] += max(0, len((here / "log").read_text().splitlines()) - asks.total())
+        figures["executions unaccounted for"] += max(
+            0, len((here / "log").read_text().splitlines()) - asks.total()
+        )
         figures["different"] += (here / "end").read_text() != truth
     return dict(figures)
 
@@ -120,5 +138,11 @@ def damage(original: Path, folder: Path, *, rounds: int, seed: int) -> Counter[s
         except JournalError:
             found["refused"] += 1
             continue
-        found["whole" if events == truth else "prefix" if events == truth[: len(events)] else "silently wrong"] += 1
+        found[
+            "whole"
+            if events == truth
+            else "prefix"
+            if events == truth[: len(events)]
+            else "silently wrong"
+        ] += 1
     return found

@@ -1,8 +1,10 @@
-"""Runs whose every bit was written down: all methods, ten problems, three seeds, and the ways to the follower.
+"""Runs whose every bit was written down: all methods, ten problems, three seeds, and the ways to
+the follower.
 
-`python -m tests.golden` writes `data/golden.json` anew; do so only when a method is meant to change. Bits depend on the
-processor, through the kernels that NumPy and its BLAS choose; so the runs are made in a process of their own that is
-told which to take, and the file says with which versions it was made.
+`python -m tests.golden` writes `data/golden.json` anew; do so only when a method is meant to
+change. Bits depend on the processor, through the kernels that NumPy and its BLAS choose; so the
+runs are made in a process of their own that is told which to take, and the file says with which
+versions it was made.
 """
 
 from __future__ import annotations
@@ -43,11 +45,16 @@ METHODS: dict[str, Any] = {
     "Foresight, 3 at a time": bizol.Foresight(workers=3),
     "BiZOL": bizol.BiZOL(delta=0.05, step=0.1, batch=4),
     "BiZOL, blocks and schedules": bizol.BiZOL(
-        delta=lambda k: 0.1 / (k + 1), step=open_loop(), batch=3, directions=bizol.directions.OrthonormalBlocks()
+        delta=lambda k: 0.1 / (k + 1),
+        step=open_loop(),
+        batch=3,
+        directions=bizol.directions.OrthonormalBlocks(),
     ),
     "VZO": bizol.VZO(delta=0.05, step=0.1, batch=4),
     "MemoryBiZOL": bizol.MemoryBiZOL(delta=0.05, batch=2),
-    "MemoryBiZOL, one side, six slopes": bizol.MemoryBiZOL(delta=0.05, batch=2, one_sided=True, memory=6),
+    "MemoryBiZOL, one side, six slopes": bizol.MemoryBiZOL(
+        delta=0.05, batch=2, one_sided=True, memory=6
+    ),
 }
 
 
@@ -61,7 +68,10 @@ def simplex() -> bizol.Problem:
 def polytope() -> bizol.Problem:
     """A budget and an order among four."""
     chosen = bizol.Polytope(
-        A_ub=[[1, 1, 1, 1], [1, -1, 0, 0], [0, 1, -1, 0]], b_ub=[2, 0.5, 0.5], lower=np.zeros(4), upper=np.ones(4)
+        A_ub=[[1, 1, 1, 1], [1, -1, 0, 0], [0, 1, -1, 0]],
+        b_ub=[2, 0.5, 0.5],
+        lower=np.zeros(4),
+        upper=np.ones(4),
     )
     return saturated(4, feasible_set=chosen)
 
@@ -69,7 +79,9 @@ def polytope() -> bizol.Problem:
 def product() -> bizol.Problem:
     """Coordinates of unequal width."""
     chosen = bizol.Product([bizol.Ball(np.zeros(2), 1.0), bizol.Box([0.0, -50.0], [100.0, 50.0])])
-    return saturated(4, response=lambda x: np.clip(x / [1, 1, 100, 50] + 0.2, -0.6, 0.7), feasible_set=chosen)
+    return saturated(
+        4, response=lambda x: np.clip(x / [1, 1, 100, 50] + 0.2, -0.6, 0.7), feasible_set=chosen
+    )
 
 
 def program() -> bizol.Problem:
@@ -112,7 +124,9 @@ def traffic() -> bizol.Problem:
         alpha=[10, 0.02, 0.1, 0.02, 10],
         power=1,
     )
-    return saturated(2, objective=quadratic(3.0), response=follower, feasible_set=bizol.Box([0, 0], [40, 20]))
+    return saturated(
+        2, objective=quadratic(3.0), response=follower, feasible_set=bizol.Box([0, 0], [40, 20])
+    )
 
 
 def noisy(x: Array, seed: int) -> Array:
@@ -151,7 +165,11 @@ def resumed() -> dict[str, dict[str, Any]]:
     plain = saturated(3, response=saturate)
     return {
         "default": {"problem": plain, "workers": 3},
-        "failures": {"problem": unreliable, "method": METHODS["BiZOL"], "retries": bizol.Retries(wait=0.0)},
+        "failures": {
+            "problem": unreliable,
+            "method": METHODS["BiZOL"],
+            "retries": bizol.Retries(wait=0.0),
+        },
         "repeats": {"problem": plain, "method": METHODS["MemoryBiZOL"], "repeats": 2},
         "unobserved": {"problem": plain, "method": METHODS["VZO"]},
     }

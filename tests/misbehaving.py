@@ -72,7 +72,9 @@ class Logging:
         before = self.log.read_text() if self.log.exists() else ""
         with self.log.open("a") as file:
             file.write(line)
-        time.sleep(60 if x[0] > self.slow_from and x.tobytes().hex() not in before else self.seconds)
+        time.sleep(
+            60 if x[0] > self.slow_from and x.tobytes().hex() not in before else self.seconds
+        )
         return saturate(x)
 
 

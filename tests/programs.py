@@ -25,7 +25,10 @@ def main(how: str) -> None:
             print("a first line, which is not the answer\n")
             print(json.dumps({"y": [min(max(2 * v + 0.25, -1.0), 1.0) for v in question["x"]]}))
         else:
-            print(json.dumps({"y": [min(max(2 * v + 0.25, -1.0), 1.0) for v in question["x"]]}), flush=True)
+            print(
+                json.dumps({"y": [min(max(2 * v + 0.25, -1.0), 1.0) for v in question["x"]]}),
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

@@ -36,7 +36,9 @@ def test_a_run_is_the_same_with_automatic_gradients(bridge: Any) -> None:
         return (x * x).sum() / 2 + ((y - 0.5) ** 2).sum() / 2
 
     method = BiZOL(0.1, 0.1, 4)
-    automatic = bizol.minimize(saturated(objective=bridge(plain)), method=method, budget=200, seed=0)
+    automatic = bizol.minimize(
+        saturated(objective=bridge(plain)), method=method, budget=200, seed=0
+    )
     by_hand = bizol.minimize(saturated(objective=quadratic()), method=method, budget=200, seed=0)
     assert automatic.x == pytest.approx(by_hand.x, abs=1e-12)
     assert automatic.value == pytest.approx(by_hand.value, abs=1e-12)
@@ -63,7 +65,10 @@ def test_a_missing_library_says_how_to_get_it(module: str, monkeypatch: pytest.M
 
     monkeypatch.setattr("bizol.autodiff.import_module", missing)
     monkeypatch.setattr(builtins, "__import__", missing)
-    with pytest.raises(ImportError, match=rf"Objective.from_{module} needs {module}: pip install 'bizol\[{module}\]'"):
+    with pytest.raises(
+        ImportError,
+        match=rf"Objective.from_{module} needs {module}: pip install 'bizol\[{module}\]'",
+    ):
         getattr(Objective, f"from_{module}")(phi)
 
 

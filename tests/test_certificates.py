@@ -11,7 +11,7 @@ from scipy.stats import t
 import bizol
 from bizol import OrthonormalBlocks, Sphere, certify
 from bizol.certificates.certificate import rounded_up
-from bizol.clarke import approximate_hypergradient
+from bizol.structure.clarke import approximate_hypergradient
 from bizol.followers import SmoothSaturation
 from bizol.reproduction.instances import BALL, BOX, tracking_instance
 from bizol.verification.finding import decisions, example, vee
@@ -26,7 +26,9 @@ def paper_sized(kind: str) -> tuple[bizol.Problem, Any]:
     follower: Any = instance.follower
     if kind == "smooth":
         follower = SmoothSaturation(follower.matrix, follower.offset, follower.upper)
-    problem = bizol.Problem(instance.problem.objective, follower, instance.problem.feasible_set, vectorized=True)
+    problem = bizol.Problem(
+        instance.problem.objective, follower, instance.problem.feasible_set, vectorized=True
+    )
     return problem, instance.start
 
 
@@ -38,9 +40,11 @@ def paper_sized(kind: str) -> tuple[bizol.Problem, Any]:
 @pytest.mark.parametrize(
     ("sampler", "directions"), [(OrthonormalBlocks(), 50), (Sphere(), 20)], ids=["blocks", "sphere"]
 )
-def test_the_interval_holds_the_true_gap(kind: str, place: str, sampler: Any, directions: int) -> None:
-    """60 certificates at 95 %. With exactly that coverage fewer than 54 hold with probability 3 % per case; it is
-    higher (`benchmarks/coverage.py`), and the seeds are fixed."""
+def test_the_interval_holds_the_true_gap(
+    kind: str, place: str, sampler: Any, directions: int
+) -> None:
+    """60 certificates at 95 %. With exactly that coverage fewer than 54 hold with probability 3 %
+    per case; it is higher (`benchmarks/coverage.py`), and the seeds are fixed."""
     problem, x = paper_sized(kind)
     if place == "solution":
         x = bizol.minimize(problem, x, budget=3000, seed=0).x
@@ -54,7 +58,9 @@ def test_the_interval_holds_the_true_gap(kind: str, place: str, sampler: Any, di
 
 @pytest.mark.parametrize(("confidence", "among"), [(0.95, 1), (0.8, 1), (0.95, 10)])
 def test_both_ends_are_t_limits_at_half_the_risk_each(confidence: float, among: int) -> None:
-    case = example("box")  # eight vertices: the largest limit can be found by looking at all of them
+    case = example(
+        "box"
+    )  # eight vertices: the largest limit can be found by looking at all of them
     x = bizol.minimize(case.problem, budget=2000, seed=0).x
     risk, disagreements = (1 - confidence) / 2 / among, 0
 
@@ -65,7 +71,10 @@ def test_both_ends_are_t_limits_at_half_the_risk_each(confidence: float, among: 
         skew = max(0.0, sign * np.mean(((scores - scores.mean()) / spread) ** 3))
         return float(
             scores.mean()
-            + sign * (quantile + skew * (1 + 2 * quantile**2) / 6 / np.sqrt(count)) * spread / np.sqrt(count)
+            + sign
+            * (quantile + skew * (1 + 2 * quantile**2) / 6 / np.sqrt(count))
+            * spread
+            / np.sqrt(count)
         )
 
     def toward(chosen: Any) -> Any:
@@ -79,7 +88,9 @@ def test_both_ends_are_t_limits_at_half_the_risk_each(confidence: float, among: 
             max(limit(samples @ (x - z), 1) for z in corners(case)), rel=0.02
         )
         first, second = np.array_split(samples, 2)
-        disagreements += not np.array_equal(toward(first), toward(second))  # or the cross-fitting would not show
+        disagreements += not np.array_equal(
+            toward(first), toward(second)
+        )  # or the cross-fitting would not show
         lows = [limit(second @ toward(first), -1), limit(first @ toward(second), -1)]
         assert certificate.interval[0] == pytest.approx(max(0.0, float(np.mean(lows))))
     assert disagreements > 0
@@ -93,7 +104,9 @@ def test_a_point_in_a_corner_is_not_certified_by_luck() -> None:
     truth = bizol.bizol_gap(problem, x, delta=DELTA).gap
     held = 0
     for seed in range(60):
-        low, high = certify(problem, x, delta=DELTA, directions=20, sampler=Sphere(), seed=seed).interval
+        low, high = certify(
+            problem, x, delta=DELTA, directions=20, sampler=Sphere(), seed=seed
+        ).interval
         held += low <= truth <= high
     assert held >= 54  # as above
 
@@ -112,7 +125,8 @@ def test_higher_confidence_and_more_candidates_widen_the_interval() -> None:
 def test_orthonormal_blocks_are_far_sharper_than_independent_directions() -> None:
     problem, x = paper_sized("box")
     widths = [
-        np.ptp(certify(problem, x, delta=DELTA, sampler=s, seed=0).interval) for s in (OrthonormalBlocks(), Sphere())
+        np.ptp(certify(problem, x, delta=DELTA, sampler=s, seed=0).interval)
+        for s in (OrthonormalBlocks(), Sphere())
     ]
     assert widths[0] < widths[1] / 5
 
@@ -120,28 +134,41 @@ def test_orthonormal_blocks_are_far_sharper_than_independent_directions() -> Non
 def test_the_gap_is_the_papers_validation_gap_of_the_same_directions() -> None:
     problem, x = paper_sized("box")
     certificate = certify(problem, x, delta=DELTA, directions=40, sampler=Sphere(), seed=3)
-    drawn = Sphere().draw(bizol.randomness.generator(3, *bizol.randomness.CERTIFICATE), 8, 5, 20).reshape(40, 20)
+    drawn = (
+        Sphere()
+        .draw(bizol.randomness.generator(3, *bizol.randomness.CERTIFICATE), 8, 5, 20)
+        .reshape(40, 20)
+    )
     y = problem.response(x)
-    slopes = (problem.response(x + DELTA * drawn) - problem.response(x - DELTA * drawn)) @ problem.objective.anchor(
-        x, y
-    ).grad_y
+    slopes = (
+        problem.response(x + DELTA * drawn) - problem.response(x - DELTA * drawn)
+    ) @ problem.objective.anchor(x, y).grad_y
     direction = problem.objective.anchor(x, y).grad_x + 20 / (2 * DELTA * 40) * slopes @ drawn
     assert certificate.hypergradient.value == pytest.approx(direction)
-    assert certificate.gap == pytest.approx(direction @ x + np.abs(direction).sum())  # over [−1, 1]ⁿ
+    assert certificate.gap == pytest.approx(
+        direction @ x + np.abs(direction).sum()
+    )  # over [−1, 1]ⁿ
     assert certificate.interval[0] <= certificate.gap <= certificate.interval[1]
 
 
 @pytest.mark.parametrize("sampler", [OrthonormalBlocks(), Sphere()], ids=repr)
 @pytest.mark.parametrize("dimension", [10, 20])
 def test_skewed_samples_are_allowed_for(sampler: Any, dimension: int) -> None:
-    """y = x₁ over a segment: the samples n w₁² are skewed, and no other z adds slack. 400 certificates; fewer than 372
-    (93 %) hold with probability 4 % at a coverage of 95 % (seeds fixed). Student's t alone holds 91 to 92 %."""
+    """y = x₁ over a segment: the samples n w₁² are skewed, and no other z adds slack. 400
+    certificates; fewer than 372 (93 %) hold with probability 4 % at a coverage of 95 % (seeds
+    fixed). Student's t alone holds 91 to 92 %."""
     end = np.eye(dimension)[0]
-    objective = bizol.Objective(lambda x, y: float(y[0]), lambda x, y: 0 * x, lambda x, y: np.ones(1))
-    problem = bizol.Problem(objective, lambda x: x[..., :1], bizol.ConvexHull([0 * end, end]), vectorized=True)
+    objective = bizol.Objective(
+        lambda x, y: float(y[0]), lambda x, y: 0 * x, lambda x, y: np.ones(1)
+    )
+    problem = bizol.Problem(
+        objective, lambda x: x[..., :1], bizol.ConvexHull([0 * end, end]), vectorized=True
+    )
     held = 0
     for seed in range(400):
-        low, high = certify(problem, end, delta=DELTA, directions=20, sampler=sampler, seed=seed).interval
+        low, high = certify(
+            problem, end, delta=DELTA, directions=20, sampler=sampler, seed=seed
+        ).interval
         held += low <= 1.0 <= high
     assert held >= 372
 
@@ -170,7 +197,9 @@ def test_statements_round_up() -> None:
 def test_two_hundred_directions_cost_exactly_401_queries(vectorized: bool) -> None:
     problem, x = paper_sized("box")
     follower = Counting(problem.response)
-    counted = bizol.Problem(problem.objective, follower, problem.feasible_set, vectorized=vectorized)
+    counted = bizol.Problem(
+        problem.objective, follower, problem.feasible_set, vectorized=vectorized
+    )
     certificate = certify(counted, x, delta=DELTA, seed=0)
     assert len(follower.asked) == certificate.queries == 401
     assert certificate.directions == 200
@@ -185,18 +214,30 @@ def test_directions_that_fill_no_block_are_not_asked_and_not_counted() -> None:
 def test_a_certificate_says_what_it_certifies() -> None:
     problem, x = paper_sized("box")
     certificate = certify(problem, x, delta=DELTA, seed=5)
-    assert certificate.statement == f"(0.08, {rounded_up(certificate.epsilon)})-Bi-ZOL stationary at 95 %"
+    assert (
+        certificate.statement
+        == f"(0.08, {rounded_up(certificate.epsilon)})-Bi-ZOL stationary at 95 %"
+    )
     assert certificate.epsilon == certificate.interval[1]
     assert np.array_equal(certificate.at, x)
     assert certificate.hypergradient.at is certificate.at
     assert certificate.seed == 5
-    for part in ("statement:", "sampling:", "smoothing:", "follower:", "queries: 401 (200 directions, seed 5)"):
+    for part in (
+        "statement:",
+        "sampling:",
+        "smoothing:",
+        "follower:",
+        "queries: 401 (200 directions, seed 5)",
+    ):
         assert part in str(certificate)
 
 
 def test_the_same_seed_gives_the_same_certificate_and_none_gives_a_fresh_one() -> None:
     problem, x = paper_sized("box")
-    assert certify(problem, x, delta=DELTA, seed=5).interval == certify(problem, x, delta=DELTA, seed=5).interval
+    assert (
+        certify(problem, x, delta=DELTA, seed=5).interval
+        == certify(problem, x, delta=DELTA, seed=5).interval
+    )
     fresh = certify(problem, x, delta=DELTA)
     assert fresh.interval != certify(problem, x, delta=DELTA).interval
     assert fresh.interval == certify(problem, x, delta=DELTA, seed=fresh.seed).interval
@@ -236,19 +277,25 @@ def test_the_tolerance_of_the_follower_widens_the_interval_by_what_it_can_do() -
     truth = certify(exact, x, delta=0.01, directions=400, seed=0).gap
     certificate = certify(rounded, x, delta=0.01, seed=0)
     slope = np.linalg.norm(np.round(np.tanh(x), 3) - 0.5)
-    assert certificate.parts.follower == pytest.approx(np.sqrt(8) * 2 * 5e-4 * slope / 0.01)  # and a rounding
+    assert certificate.parts.follower == pytest.approx(
+        np.sqrt(8) * 2 * 5e-4 * slope / 0.01
+    )  # and a rounding
     assert certificate.interval[0] <= truth <= certificate.interval[1]
 
 
 def test_where_pieces_are_searched_for_the_certificate_does_not_search() -> None:
     """A search would ask the follower's inside thousands of times; `transfer` does it when asked."""
     case = example("simplex")
-    assert np.isnan(certify(case.problem, np.zeros(3), delta=0.3, directions=40, seed=0).parts.smoothing)
+    assert np.isnan(
+        certify(case.problem, np.zeros(3), delta=0.3, directions=40, seed=0).parts.smoothing
+    )
 
 
 def test_a_search_for_pieces_is_admitted_in_the_statement() -> None:
     case = example("simplex")
-    bound = bizol.transfer(certify(case.problem, np.zeros(3), delta=0.3, directions=40, seed=0), case.problem)
+    bound = bizol.transfer(
+        certify(case.problem, np.zeros(3), delta=0.3, directions=40, seed=0), case.problem
+    )
     assert bound.statement.endswith("if the search for pieces missed none")
 
 
@@ -287,7 +334,10 @@ def test_on_an_affine_response_one_block_is_the_truth() -> None:
         ({"x": [5.0, 0.0]}, "x must lie in the feasible set"),
         ({"x": [0.0]}, r"x must be a vector of size 2, got shape \(1,\)"),
         ({"delta": 0}, "delta must be a positive, finite number, got 0"),
-        ({"delta": 0.4}, r"delta must be at most 0.3, how far outside of X this follower answers, got 0.4"),
+        (
+            {"delta": 0.4},
+            r"delta must be at most 0.3, how far outside of X this follower answers, got 0.4",
+        ),
         ({"directions": 1}, "directions must make at least two independent blocks of 1, got 1"),
         ({"directions": 2.5}, "directions must be a positive integer, got 2.5"),
         ({"confidence": 1.0}, r"certify\(confidence=\.\.\.\) must be in \(0, 1\), got 1.0"),
@@ -319,7 +369,9 @@ def test_what_cannot_be_certified_is_refused(arguments: Any, message: str) -> No
 @pytest.mark.parametrize("look", [bizol.clarke_gap, bizol.smooth_gap])
 def test_a_black_box_has_no_clarke_side_and_the_error_says_what_it_has(look: Any) -> None:
     black_box = bizol.Problem(quadratic(), lambda x: x, bizol.Box([-1], [1]))
-    with pytest.raises(ValueError, match=r"function is a black box. What is possible without: bizol.certify"):
+    with pytest.raises(
+        ValueError, match=r"function is a black box. What is possible without: bizol.certify"
+    ):
         look(black_box, [0.0])
     with pytest.raises(ValueError, match="black box"):
         bizol.bizol_gap(black_box, [0.0], delta=0.1)
@@ -339,7 +391,9 @@ def test_a_transfer_needs_one_source_of_variation() -> None:
         bizol.transfer(certificate)
     with pytest.raises(ValueError, match="one of the two"):
         bizol.transfer(certificate, vee().problem, variation=1.0)
-    with pytest.raises(ValueError, match=r"transfer\(variation=\.\.\.\) must be finite and not negative, got -1"):
+    with pytest.raises(
+        ValueError, match=r"transfer\(variation=\.\.\.\) must be finite and not negative, got -1"
+    ):
         bizol.transfer(certificate, variation=-1)
 
 

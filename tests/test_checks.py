@@ -47,7 +47,9 @@ def test_the_tracking_problem_passes(constants: Any) -> None:
 @pytest.mark.parametrize("index", [0, 2])
 def test_a_wrong_gradient_is_found_and_the_coordinate_named(part: str, index: int) -> None:
     problem = saturated(objective=wrong_in(index, part))
-    with pytest.raises(ValueError, match=rf"Objective\({part}=\.\.\.\) is off in coordinate {index}: it says "):
+    with pytest.raises(
+        ValueError, match=rf"Objective\({part}=\.\.\.\) is off in coordinate {index}: it says "
+    ):
         problem.check([0.3, 0.35, 0.2])
 
 
@@ -162,7 +164,9 @@ def test_a_small_gradient_beside_a_large_one_is_looked_at_too() -> None:
         return saturated(
             2,
             objective=Objective(
-                lambda x, y: 1e6 * x[0] + 2 * x[1] + y @ y, lambda x, y: np.array([1e6, second]), lambda x, y: 2 * y
+                lambda x, y: 1e6 * x[0] + 2 * x[1] + y @ y,
+                lambda x, y: np.array([1e6, second]),
+                lambda x, y: 2 * y,
             ),
         )
 
@@ -191,10 +195,16 @@ def test_rounding_of_a_large_value_is_not_taken_for_a_mistake() -> None:
 
 
 def test_curvature_is_not_taken_for_a_mistake() -> None:
-    objective = Objective(lambda x, y: np.exp(3000 * y).sum(), lambda x, y: 0 * x, lambda x, y: 3000 * np.exp(3000 * y))
+    objective = Objective(
+        lambda x, y: np.exp(3000 * y).sum(),
+        lambda x, y: 0 * x,
+        lambda x, y: 3000 * np.exp(3000 * y),
+    )
     saturated(objective=objective, response=lambda x: 0.1 + 0.0 * x).check()
 
 
 def test_noise_must_make_sense() -> None:
-    with pytest.raises(ValueError, match=r"check\(noise=\.\.\.\) must be finite and not negative, got -1"):
+    with pytest.raises(
+        ValueError, match=r"check\(noise=\.\.\.\) must be finite and not negative, got -1"
+    ):
         saturated().check(noise=-1)

@@ -10,10 +10,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bizol import Sphere
-from bizol.clarke import generalized_jacobian
-from bizol.followers import BoxProjection, Hull, KnownStructure, QuadraticProgram, SimplexProjection, SmoothSaturation
-from bizol.followers.structure import ball_points, marginal_cdf, marginal_mean_below, meets_ball
-from bizol.verification.finding import decisions, example, numerical_gradient, on_boundary, on_kinks, vee
+from bizol.structure.clarke import generalized_jacobian
+from bizol.followers import (
+    BoxProjection,
+    Hull,
+    KnownStructure,
+    QuadraticProgram,
+    SimplexProjection,
+    SmoothSaturation,
+)
+from bizol.structure.pieces import ball_points, marginal_cdf, marginal_mean_below, meets_ball
+from bizol.verification.finding import (
+    decisions,
+    example,
+    numerical_gradient,
+    on_boundary,
+    on_kinks,
+    vee,
+)
 
 KINDS = ["box", "ball", "simplex", "program", "smooth"]
 every_kind = pytest.mark.parametrize("kind", KINDS)
@@ -23,7 +37,9 @@ every_kind = pytest.mark.parametrize("kind", KINDS)
 
 
 @given(seed=st.integers(0, 999), count=st.integers(1, 6), dimension=st.integers(1, 4))
-def test_the_nearest_point_of_a_hull_keeps_the_law_of_projections(seed: int, count: int, dimension: int) -> None:
+def test_the_nearest_point_of_a_hull_keeps_the_law_of_projections(
+    seed: int, count: int, dimension: int
+) -> None:
     rng = np.random.default_rng(seed)
     hull = Hull(np.zeros(dimension), rng.standard_normal((count, dimension)))
     target = 2 * rng.standard_normal(dimension)
@@ -56,7 +72,10 @@ def test_on_kinks_every_limit_is_seen_nearby_and_nothing_else(kinks: int) -> Non
     case = example("box")
     x = on_kinks(case, kinks)
     claimed = {matrix.tobytes() for matrix in case.follower.limiting_jacobians(x)}
-    seen = {case.follower.limiting_jacobians(x + 1e-6 * v, 0.0)[0].tobytes() for v in ball_points(x.size, 256, seed=0)}
+    seen = {
+        case.follower.limiting_jacobians(x + 1e-6 * v, 0.0)[0].tobytes()
+        for v in ball_points(x.size, 256, seed=0)
+    }
     assert claimed == seen
     assert len(claimed) == 2**kinks
 
@@ -67,12 +86,16 @@ def test_on_the_boundary_of_a_ball_both_sides_are_limits() -> None:
     inside, outside = case.follower.limiting_jacobians(x)
     assert inside == pytest.approx(case.follower.matrix)
     normal = case.follower(x) / np.linalg.norm(case.follower(x))
-    assert normal @ outside == pytest.approx(np.zeros(3), abs=1e-9)  # the response cannot leave the ball
+    assert normal @ outside == pytest.approx(
+        np.zeros(3), abs=1e-9
+    )  # the response cannot leave the ball
     assert generalized_jacobian(case.follower, x).generators.shape == (2, 18)
 
 
 @pytest.mark.parametrize(
-    "follower", [example("simplex").follower, example("program").follower], ids=["simplex", "program"]
+    "follower",
+    [example("simplex").follower, example("program").follower],
+    ids=["simplex", "program"],
 )
 def test_where_a_piece_ends_its_two_limits_are_those_on_either_side(follower: Any) -> None:
     """Walk along a line, find where the label changes, and compare."""
@@ -105,10 +128,26 @@ def test_a_follower_of_known_structure_is_one(kind: str) -> None:
 @pytest.mark.parametrize(
     ("follower", "x", "labels"),
     [
-        (SimplexProjection([[1.0], [1.0]], [1.0, 0.0], 1.0), [0.0], {(0,), (0, 1)}),  # a tie that never breaks
-        (QuadraticProgram([[1.0]], [0], [[-1]], [[1], [1]], [1, 1]), [2.0], None),  # the same constraint twice
-        (QuadraticProgram(np.eye(2), [0, 0], -np.eye(2), [[1, 0], [0, 1], [1, 1]], [1, 1, 2]), [3.0, 3.0], None),
-        (QuadraticProgram([[1.0]], [0], [[-1]], [[1], [0]], [1, 0]), [2.0], {(0,)}),  # a row of zeros
+        (
+            SimplexProjection([[1.0], [1.0]], [1.0, 0.0], 1.0),
+            [0.0],
+            {(0,), (0, 1)},
+        ),  # a tie that never breaks
+        (
+            QuadraticProgram([[1.0]], [0], [[-1]], [[1], [1]], [1, 1]),
+            [2.0],
+            None,
+        ),  # the same constraint twice
+        (
+            QuadraticProgram(np.eye(2), [0, 0], -np.eye(2), [[1, 0], [0, 1], [1, 1]], [1, 1, 2]),
+            [3.0, 3.0],
+            None,
+        ),
+        (
+            QuadraticProgram([[1.0]], [0], [[-1]], [[1], [0]], [1, 0]),
+            [2.0],
+            {(0,)},
+        ),  # a row of zeros
     ],
 )
 def test_degenerate_points_have_pieces_all_the_same(follower: Any, x: Any, labels: Any) -> None:
@@ -146,9 +185,13 @@ def test_a_ball_that_touches_a_kink_does_not_meet_the_piece_behind_it() -> None:
 def farthest_seen(follower: Any, x: Any, delta: float) -> float:
     hull = generalized_jacobian(follower, x)
     found = [
-        matrix for v in ball_points(x.size, 2048, seed=7) for matrix in follower.limiting_jacobians(x + delta * v, 0.0)
+        matrix
+        for v in ball_points(x.size, 2048, seed=7)
+        for matrix in follower.limiting_jacobians(x + delta * v, 0.0)
     ]
-    return max(float(np.linalg.norm(m - hull.nearest(m.ravel()).reshape(m.shape), 2)) for m in found)
+    return max(
+        float(np.linalg.norm(m - hull.nearest(m.ravel()).reshape(m.shape), 2)) for m in found
+    )
 
 
 def test_beside_a_kink_while_on_another_the_variation_is_that_of_the_first() -> None:
@@ -172,7 +215,11 @@ def test_no_sample_exceeds_the_variation(kind: str, kinks: bool) -> None:
     case = example(kind, n=2)
     if kinks and kind == "smooth":
         return
-    places = [on_boundary(case) if kind == "ball" else on_kinks(case, 1)] if kinks else list(decisions(case, 4))
+    places = (
+        [on_boundary(case) if kind == "ball" else on_kinks(case, 1)]
+        if kinks
+        else list(decisions(case, 4))
+    )
     for x in places:
         for delta in (0.05, 0.4):
             variation = case.follower.variation(x, delta)
@@ -253,7 +300,9 @@ def test_a_box_with_open_ends_and_an_agent_that_does_not_listen() -> None:
 def test_the_marginal_of_the_ball_against_samples(dimension: int) -> None:
     coordinate = ball_points(dimension, 2**15, seed=1)[:, 0]
     for s in (-0.5, 0.1, 0.4):
-        assert marginal_cdf(np.array(s), dimension) == pytest.approx((coordinate <= s).mean(), abs=3e-3)
+        assert marginal_cdf(np.array(s), dimension) == pytest.approx(
+            (coordinate <= s).mean(), abs=3e-3
+        )
         below = np.where(coordinate <= s, coordinate, 0.0).mean()
         assert marginal_mean_below(np.array(s), dimension) == pytest.approx(below, abs=3e-3)
 
@@ -285,15 +334,23 @@ def test_a_simplex_response_minimizes_the_discomfort(seed: int) -> None:
 def test_a_program_response_satisfies_its_kkt_conditions(seed: int) -> None:
     rng = np.random.default_rng(seed)
     root = rng.standard_normal((4, 4))
-    P, G, S = root @ root.T + 0.1 * np.eye(4), rng.standard_normal((7, 4)), 0.2 * rng.standard_normal((7, 2))
-    follower = QuadraticProgram(P, rng.standard_normal(4), rng.standard_normal((4, 2)), G, np.ones(7), S)
+    P, G, S = (
+        root @ root.T + 0.1 * np.eye(4),
+        rng.standard_normal((7, 4)),
+        0.2 * rng.standard_normal((7, 2)),
+    )
+    follower = QuadraticProgram(
+        P, rng.standard_normal(4), rng.standard_normal((4, 2)), G, np.ones(7), S
+    )
     x = rng.uniform(-1, 1, 2)
     y, multipliers = follower._solve(x)
     slack = 1 + S @ x - G @ y
     assert multipliers.min() >= 0
     assert slack.min() >= -1e-8
     assert multipliers @ slack == pytest.approx(0, abs=1e-7)
-    assert P @ y + follower.q + follower.Q @ x + G.T @ multipliers == pytest.approx(np.zeros(4), abs=1e-7)
+    assert P @ y + follower.q + follower.Q @ x + G.T @ multipliers == pytest.approx(
+        np.zeros(4), abs=1e-7
+    )
 
 
 @pytest.mark.parametrize(
@@ -315,13 +372,24 @@ def test_a_program_response_satisfies_its_kkt_conditions(seed: int) -> None:
             lambda: SmoothSaturation([[1.0]], [0], [0]),
             r"SmoothSaturation\(upper=\.\.\.\) must be positive, got 0 for agent 0",
         ),
-        (lambda: QuadraticProgram([[2.0, 1.0], [0.0, 2.0]], [0, 0], np.eye(2), np.eye(2), [1, 1]), "must be symmetric"),
+        (
+            lambda: QuadraticProgram(
+                [[2.0, 1.0], [0.0, 2.0]], [0, 0], np.eye(2), np.eye(2), [1, 1]
+            ),
+            "must be symmetric",
+        ),
         (
             lambda: QuadraticProgram([[1.0]], [0], [[1]], [[1]], [np.inf]),
             r"QuadraticProgram\(h=\.\.\.\) must be finite",
         ),
-        (lambda: QuadraticProgram([[1.0]], [0], [[1]], [[0]], [-1])(np.zeros(1)), "a row of zeros contradicts itself"),
-        (lambda: SimplexProjection([[1.0]], [0], 0), r"SimplexProjection\(total=\.\.\.\) must be a positive"),
+        (
+            lambda: QuadraticProgram([[1.0]], [0], [[1]], [[0]], [-1])(np.zeros(1)),
+            "a row of zeros contradicts itself",
+        ),
+        (
+            lambda: SimplexProjection([[1.0]], [0], 0),
+            r"SimplexProjection\(total=\.\.\.\) must be a positive",
+        ),
     ],
 )
 def test_followers_of_the_wrong_parts_are_refused(make: Any, message: str) -> None:
@@ -340,6 +408,8 @@ def test_units_of_a_constraint_do_not_matter(unit: float) -> None:
 
 
 def test_too_many_ties_are_not_listed() -> None:
-    tied = SimplexProjection(np.random.default_rng(0).standard_normal((14, 3)), np.append(1.0, np.zeros(13)), 1.0)
+    tied = SimplexProjection(
+        np.random.default_rng(0).standard_normal((14, 3)), np.append(1.0, np.zeros(13)), 1.0
+    )
     with pytest.raises(ValueError, match="13 kinks meet here: too many combinations"):
         tied.pieces(np.zeros(3))

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 import bizol
 from bizol import cli, verification
-from bizol.cli import app
+from bizol.command_line.app import app
 from bizol.reproduction import record
 
 
@@ -30,9 +30,9 @@ def test_the_version() -> None:
 
 def test_the_installed_command_works() -> None:
     command = Path(sys.executable).with_name("bizol")
-    assert subprocess.run([command, "--version"], capture_output=True, text=True, check=True).stdout.startswith(
-        "bizol "
-    )
+    assert subprocess.run(
+        [command, "--version"], capture_output=True, text=True, check=True
+    ).stdout.startswith("bizol ")
 
 
 def test_help_names_the_commands() -> None:
@@ -42,8 +42,12 @@ def test_help_names_the_commands() -> None:
     assert "when someone else answers" in output
 
 
-def test_reproduce_prints_tables_beside_the_paper_and_says_where_the_page_is(tmp_path: Path) -> None:
-    code, output = run("reproduce", "table-1", "--quick", "--jobs", "2", "--out", str(tmp_path / "new"))
+def test_reproduce_prints_tables_beside_the_paper_and_says_where_the_page_is(
+    tmp_path: Path,
+) -> None:
+    code, output = run(
+        "reproduce", "table-1", "--quick", "--jobs", "2", "--out", str(tmp_path / "new")
+    )
     assert code == 0
     assert "14.17 ± 0.60" in output  # the paper's value for B = 5
     assert "constants of the instance are ours" in output
@@ -52,7 +56,9 @@ def test_reproduce_prints_tables_beside_the_paper_and_says_where_the_page_is(tmp
     assert (tmp_path / "new" / "index.html").is_file()
 
 
-def test_reproduce_checks_against_the_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reproduce_checks_against_the_record(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     quick = ["reproduce", "table-3", "--quick", "--out", str(tmp_path), "--check"]
     code, output = run(*quick)
     assert (code, "Agrees with the record" in output) == (0, True)
@@ -67,7 +73,9 @@ def test_reproduce_checks_against_the_record(tmp_path: Path, monkeypatch: pytest
     assert "grid, VZO[1][2][0]" in output
 
 
-def test_reproduce_says_when_there_is_nothing_to_compare_and_when_the_page_is_a_part(tmp_path: Path) -> None:
+def test_reproduce_says_when_there_is_nothing_to_compare_and_when_the_page_is_a_part(
+    tmp_path: Path,
+) -> None:
     code, output = run("reproduce", "figure-2", "--out", str(tmp_path / "a[red]b"), "--check")
     assert code == 0
     assert "Nothing to compare" in output
@@ -75,7 +83,9 @@ def test_reproduce_says_when_there_is_nothing_to_compare_and_when_the_page_is_a_
     assert "a[red]b" in output
 
 
-def test_reproduce_refuses_what_makes_no_sense_before_any_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reproduce_refuses_what_makes_no_sense_before_any_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     out = ["--out", str(tmp_path / "out")]
     (tmp_path / "file").touch()
     for arguments, said in (

@@ -33,7 +33,9 @@ def test_the_response_is_that_of_our_own_solver(seed: int) -> None:
     here, there = program(seed)
     points = np.random.default_rng(seed).standard_normal((4, 2))
     reference = there(points)
-    assert here(points) == pytest.approx(reference, abs=here.tolerance * 10 * max(1.0, np.abs(reference).max()))
+    assert here(points) == pytest.approx(
+        reference, abs=here.tolerance * 10 * max(1.0, np.abs(reference).max())
+    )
 
 
 def test_several_variables_are_stacked_and_threads_wait_for_each_other() -> None:
@@ -62,14 +64,20 @@ def test_infeasible_and_unbounded_programs_say_so_and_where() -> None:
 
 def test_failures_are_left_to_the_failure_policy() -> None:
     x, y = cp.Parameter(1), cp.Variable(1)
-    follower = CvxpyFollower(cp.Problem(cp.Minimize(cp.sum_squares(y)), [y >= 0.1, y <= x + 0.1]), x, y)
+    follower = CvxpyFollower(
+        cp.Problem(cp.Minimize(cp.sum_squares(y)), [y >= 0.1, y <= x + 0.1]), x, y
+    )
     problem = bizol.Problem(
-        bizol.Objective(lambda x, y: float(y @ y + (x @ x)), lambda x, y: 2 * x, lambda x, y: 2 * y),
+        bizol.Objective(
+            lambda x, y: float(y @ y + (x @ x)), lambda x, y: 2 * x, lambda x, y: 2 * y
+        ),
         follower,
         bizol.Box([0], [1]),
     )
     method = bizol.BiZOL(delta=0.2, step=0.5, batch=2)
-    solution = bizol.minimize(problem, method=method, budget=40, seed=0, retries=bizol.Retries(breaker=1.0, wait=0.0))
+    solution = bizol.minimize(
+        problem, method=method, budget=40, seed=0, retries=bizol.Retries(breaker=1.0, wait=0.0)
+    )
     assert solution.unanswered > 0
     assert solution.value < 0.27
 
@@ -78,7 +86,8 @@ def test_a_solver_that_stops_short_or_is_not_there_is_quoted() -> None:
     x, y = cp.Parameter(1), cp.Variable(1)
     problem = cp.Problem(cp.Minimize(cp.sum_squares(y - x)), [cp.norm(y) <= 1])
     with pytest.raises(
-        bizol.ResponseError, match=r"CLARABEL failed at x = \[1.\]: .*solver|CLARABEL says 'user_limit'"
+        bizol.ResponseError,
+        match=r"CLARABEL failed at x = \[1.\]: .*solver|CLARABEL says 'user_limit'",
     ):
         CvxpyFollower(problem, x, y, options={"max_iter": 1})(np.ones(1))
     with pytest.raises(bizol.ResponseError, match="NOSUCH failed at x"):
@@ -90,12 +99,16 @@ def test_a_degenerate_linear_program_is_detected_and_said() -> None:
     x, y = cp.Parameter(1), cp.Variable(2)
     limits = [y >= 0, cp.sum(y) == 1 + x[0]]
     several = CvxpyFollower(cp.Problem(cp.Minimize(cp.sum(y)), limits), x, y)
-    with pytest.raises(bizol.ResponseError, match=r"the response is not unique at x = \[0.\]: responses .* apart"):
+    with pytest.raises(
+        bizol.ResponseError, match=r"the response is not unique at x = \[0.\]: responses .* apart"
+    ):
         several.check_unique(np.zeros(1))
     gain = CvxpyFollower(cp.Problem(cp.Maximize(-cp.sum(y)), limits), x, y)
     with pytest.raises(bizol.ResponseError, match="not unique"):
         gain.check_unique(np.zeros(1))
-    CvxpyFollower(cp.Problem(cp.Minimize(cp.sum(y) + 0.1 * cp.sum_squares(y)), limits), x, y).check_unique(np.zeros(1))
+    CvxpyFollower(
+        cp.Problem(cp.Minimize(cp.sum(y) + 0.1 * cp.sum_squares(y)), limits), x, y
+    ).check_unique(np.zeros(1))
     program()[0].check_unique(np.zeros(2))
 
 
@@ -103,11 +116,26 @@ def test_a_degenerate_linear_program_is_detected_and_said() -> None:
     ("make", "message"),
     [
         (lambda x, y: (cp.Problem(cp.Maximize(cp.sum_squares(y))), x, y), "that is DPP"),
-        (lambda x, y: (cp.Problem(cp.Minimize(cp.sum_squares(x[0] * x[1] * y))), x, y), "that is DPP"),
-        (lambda x, y: (cp.Problem(cp.Minimize(cp.sum_squares(y))), x, y), "must be a vector parameter of the problem"),
-        (lambda x, y: (cp.Problem(cp.Minimize(cp.sum_squares(y - x))), x, cp.Variable()), "must be a variable of the"),
         (
-            lambda x, y: (cp.Problem(cp.Minimize(cp.sum_squares(y - x) + cp.Parameter(name="tax") * cp.sum(y))), x, y),
+            lambda x, y: (cp.Problem(cp.Minimize(cp.sum_squares(x[0] * x[1] * y))), x, y),
+            "that is DPP",
+        ),
+        (
+            lambda x, y: (cp.Problem(cp.Minimize(cp.sum_squares(y))), x, y),
+            "must be a vector parameter of the problem",
+        ),
+        (
+            lambda x, y: (cp.Problem(cp.Minimize(cp.sum_squares(y - x))), x, cp.Variable()),
+            "must be a variable of the",
+        ),
+        (
+            lambda x, y: (
+                cp.Problem(
+                    cp.Minimize(cp.sum_squares(y - x) + cp.Parameter(name="tax") * cp.sum(y))
+                ),
+                x,
+                y,
+            ),
             "another parameter without a value, tax",
         ),
     ],

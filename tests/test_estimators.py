@@ -22,7 +22,9 @@ def test_ridge_solves_the_normal_equations() -> None:
     follower = FittedEstimator(Ridge(), FEATURES, TARGETS, ("alpha",))
     centered, goal = FEATURES - FEATURES.mean(axis=0), TARGETS - TARGETS.mean()
     for log_alpha in (-3.0, 0.0, 2.0):
-        slopes = np.linalg.solve(centered.T @ centered + np.exp(log_alpha) * np.eye(6), centered.T @ goal)
+        slopes = np.linalg.solve(
+            centered.T @ centered + np.exp(log_alpha) * np.eye(6), centered.T @ goal
+        )
         expected = np.append(slopes, TARGETS.mean() - FEATURES.mean(axis=0) @ slopes)
         assert follower(np.array([log_alpha])) == pytest.approx(expected, rel=follower.tolerance)
 
@@ -32,7 +34,10 @@ def test_an_elastic_net_is_a_quadratic_program(alpha: float) -> None:
     """Positive and negative parts as variables: w = p − m with p, m ≥ 0; unique in w by the ridge term."""
     estimator = ElasticNet(fit_intercept=False, tol=1e-12, max_iter=100_000)
     follower = FittedEstimator(
-        estimator, FEATURES, TARGETS, transform=lambda x: {"alpha": float(np.exp(x[0])), "l1_ratio": 0.5}
+        estimator,
+        FEATURES,
+        TARGETS,
+        transform=lambda x: {"alpha": float(np.exp(x[0])), "l1_ratio": 0.5},
     )
     y = follower(np.log([alpha]))
     gram = FEATURES.T @ FEATURES / 40 + 0.5 * alpha * np.eye(6)
@@ -59,13 +64,17 @@ def test_a_linear_svm_has_a_response_and_classes_have_targets_of_their_own() -> 
     y = machine(np.array([0.0]))
     assert y.shape == (7,)
     margins = np.where(labels == "yes", 1, -1) * (FEATURES @ y[:6] + y[6])
-    pull = -((margins < 1 - 1e-6)[:, None] * np.where(labels == "yes", 1, -1)[:, None] * FEATURES).sum(axis=0)
+    pull = -(
+        (margins < 1 - 1e-6)[:, None] * np.where(labels == "yes", 1, -1)[:, None] * FEATURES
+    ).sum(axis=0)
     on_margin = np.abs(margins - 1) <= 1e-6  # they take the rest of the force, between 0 and C each
     basis = (np.where(labels == "yes", 1, -1)[:, None] * FEATURES)[on_margin].T
     weights = np.linalg.lstsq(basis, y[:6] + pull, rcond=None)[0]
     assert basis @ weights == pytest.approx(y[:6] + pull, abs=1e-4)
     assert machine(np.array([[0.0], [1.0]])).shape == (2, 7)
-    assert FittedEstimator(LogisticRegression(tol=1e-8), FEATURES, labels, ("C",))(np.zeros(1)).shape == (7,)
+    assert FittedEstimator(LogisticRegression(tol=1e-8), FEATURES, labels, ("C",))(
+        np.zeros(1)
+    ).shape == (7,)
 
 
 def test_a_kink_of_the_elastic_net_is_seen_by_the_whole_problem() -> None:
@@ -73,16 +82,23 @@ def test_a_kink_of_the_elastic_net_is_seen_by_the_whole_problem() -> None:
     goal = validation @ np.array([2.0, -1.0, 0, 0, 0.5, 0]) + 1.0
     follower = FittedEstimator(ElasticNet(tol=1e-10), FEATURES, TARGETS, ("alpha",))
     problem = bizol.Problem(
-        bizol.objectives.ValidationLoss(validation, goal).objective(), follower, bizol.Box([-7], [1])
+        bizol.objectives.ValidationLoss(validation, goal).objective(),
+        follower,
+        bizol.Box([-7], [1]),
     )
     solution = bizol.minimize(problem, budget=40, seed=0)
-    grid = min(problem.objective.anchor(x, follower(x)).value for x in np.linspace(-7, 1, 41)[:, None])
+    grid = min(
+        problem.objective.anchor(x, follower(x)).value for x in np.linspace(-7, 1, 41)[:, None]
+    )
     assert solution.value <= grid * 1.001
 
 
 def test_failures_carry_the_words_of_scikit_learn() -> None:
     slow = FittedEstimator(ElasticNet(tol=1e-14, max_iter=1), FEATURES, TARGETS, ("alpha",))
-    with pytest.raises(bizol.ResponseError, match=r"ElasticNet failed at x = \[-9.\]: ConvergenceWarning: .*converge"):
+    with pytest.raises(
+        bizol.ResponseError,
+        match=r"ElasticNet failed at x = \[-9.\]: ConvergenceWarning: .*converge",
+    ):
         slow(np.array([-9.0]))
     with pytest.raises(bizol.ResponseError, match="2 entries"):
         slow(np.zeros(2))

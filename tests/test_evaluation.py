@@ -51,9 +51,15 @@ def test_lists_become_arrays_and_other_floats_become_double() -> None:
 @pytest.mark.parametrize(
     ("respond", "message"),
     [
-        (lambda x: x[:1], r"must return one row per query: given shape \(2, 3\) it must return \(2, m\), got \(1, 3\)"),
+        (
+            lambda x: x[:1],
+            r"must return one row per query: given shape \(2, 3\) it must return \(2, m\), got \(1, 3\)",
+        ),
         (lambda x: x.sum(axis=1), r"must return one row per query.*got \(2,\)"),
-        (lambda x: x * [[1], [np.nan]], r"The response to query 1 is not finite \(1 of 2 are not\)"),
+        (
+            lambda x: x * [[1], [np.nan]],
+            r"The response to query 1 is not finite \(1 of 2 are not\)",
+        ),
         (lambda x: x[:, :0], r"The response to query 0 must not be empty"),
         (lambda x: x / "a", r"The follower failed at queries 0 to 1: "),
     ],
@@ -89,7 +95,11 @@ def in_another_library(xp: Any, *, vectorized: bool) -> bizol.Problem:
         assert type(y) is type(xp.asarray([1.0])), "the response was converted on its way"
         return y - 0.5
 
-    return saturated(objective=bizol.Objective(value, lambda x, y: x, grad_y), response=respond, vectorized=vectorized)
+    return saturated(
+        objective=bizol.Objective(value, lambda x, y: x, grad_y),
+        response=respond,
+        vectorized=vectorized,
+    )
 
 
 @pytest.mark.parametrize("vectorized", [False, True])
@@ -105,8 +115,12 @@ def test_responses_of_another_array_library_are_never_converted(vectorized: bool
 def test_a_check_and_vzo_work_with_another_array_library_too() -> None:
     assert in_another_library(strict, vectorized=True).check().repeatability == 0
     method = bizol.VZO(delta=0.1, step=0.1, batch=4)
-    theirs = bizol.minimize(in_another_library(strict, vectorized=True), method=method, budget=81, seed=0)
-    assert theirs.x == pytest.approx(bizol.minimize(saturated(), method=method, budget=81, seed=0).x, abs=1e-12)
+    theirs = bizol.minimize(
+        in_another_library(strict, vectorized=True), method=method, budget=81, seed=0
+    )
+    assert theirs.x == pytest.approx(
+        bizol.minimize(saturated(), method=method, budget=81, seed=0).x, abs=1e-12
+    )
 
 
 @pytest.mark.parametrize("vectorized", [False, True])
@@ -114,7 +128,9 @@ def test_torch_responses_are_never_converted(vectorized: bool) -> None:
     import torch
 
     method = BiZOL(delta=0.1, step=0.1, batch=4)
-    solution = bizol.minimize(in_another_library(torch, vectorized=vectorized), method=method, budget=200, seed=0)
+    solution = bizol.minimize(
+        in_another_library(torch, vectorized=vectorized), method=method, budget=200, seed=0
+    )
     own = bizol.minimize(saturated(vectorized=vectorized), method=method, budget=200, seed=0)
     assert isinstance(solution.y, torch.Tensor)
     assert solution.x == pytest.approx(own.x, abs=1e-12)
@@ -142,9 +158,15 @@ def test_a_follower_that_reuses_its_buffer_is_understood(vectorized: bool) -> No
         return buffer
 
     method = BiZOL(0.1, 0.2, 3)
-    reused = bizol.minimize(saturated(response=respond, vectorized=vectorized), method=method, budget=100, seed=0)
+    reused = bizol.minimize(
+        saturated(response=respond, vectorized=vectorized), method=method, budget=100, seed=0
+    )
     fresh = bizol.minimize(saturated(vectorized=vectorized), method=method, budget=100, seed=0)
-    for mine, theirs in ((reused.best, fresh.best), (reused.drawn, fresh.drawn), (reused.last, fresh.last)):
+    for mine, theirs in (
+        (reused.best, fresh.best),
+        (reused.drawn, fresh.drawn),
+        (reused.last, fresh.last),
+    ):
         assert np.array_equal(mine.x, theirs.x)
         assert np.array_equal(mine.y, theirs.y)
 
@@ -158,7 +180,9 @@ def test_a_follower_may_write_on_its_copy_of_the_decision(vectorized: bool, budg
         return np.clip(x, -1.0, 1.0)
 
     method = BiZOL(0.1, 0.2, 3)
-    writing = bizol.minimize(saturated(response=respond, vectorized=vectorized), method=method, budget=budget, seed=0)
+    writing = bizol.minimize(
+        saturated(response=respond, vectorized=vectorized), method=method, budget=budget, seed=0
+    )
     reading = bizol.minimize(saturated(vectorized=vectorized), method=method, budget=budget, seed=0)
     assert np.array_equal(writing.last.x, reading.last.x)
     polytope = bizol.Polytope(lower=-np.ones(3), upper=np.ones(3))
@@ -172,7 +196,9 @@ def test_an_objective_cannot_write_on_the_response() -> None:
         return float(y @ y)
 
     objective = bizol.Objective(value, lambda x, y: 0 * x, lambda x, y: 2 * y)
-    with pytest.raises(EvaluationError, match=r"Objective\(value=\.\.\.\) failed: ValueError.*read-only"):
+    with pytest.raises(
+        EvaluationError, match=r"Objective\(value=\.\.\.\) failed: ValueError.*read-only"
+    ):
         bizol.minimize(saturated(objective=objective), budget=100)
 
 
@@ -199,7 +225,9 @@ def test_responses_of_other_kinds() -> None:
 
 def test_the_rows_that_were_answered_are_kept_when_others_are_not_finite() -> None:
     with pytest.raises(EvaluationError) as caught:
-        Evaluator(saturated(response=lambda x: x * [[1], [np.nan]], vectorized=True)).evaluate(POINTS)
+        Evaluator(saturated(response=lambda x: x * [[1], [np.nan]], vectorized=True)).evaluate(
+            POINTS
+        )
     assert np.array_equal(caught.value.points, POINTS[:1])  # type: ignore[arg-type]
     assert np.array_equal(caught.value.responses, POINTS[:1])  # type: ignore[arg-type]
 
@@ -207,7 +235,9 @@ def test_the_rows_that_were_answered_are_kept_when_others_are_not_finite() -> No
 def test_the_first_response_is_shown_before_the_second_query() -> None:
     shown: list[Any] = []
     for vectorized in (False, True):
-        evaluator = Evaluator(saturated(vectorized=vectorized), first=lambda x, y: shown.append((x, y)))
+        evaluator = Evaluator(
+            saturated(vectorized=vectorized), first=lambda x, y: shown.append((x, y))
+        )
         evaluator.evaluate(POINTS)
         evaluator.evaluate(POINTS)
     assert len(shown) == 2

@@ -22,7 +22,11 @@ GALLERY = {  # what it takes here to be within one percent; 50 (n + 1) queries a
     "noisy_follower": 250,
     "tolls": 40,
 }
-EXAMPLES = [path for path in sorted((ROOT / "examples").glob("*.py")) if path.stem not in {*HELPERS, *GALLERY}]
+EXAMPLES = [
+    path
+    for path in sorted((ROOT / "examples").glob("*.py"))
+    if path.stem not in {*HELPERS, *GALLERY}
+]
 PAGES = {
     page: re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), flags=re.DOTALL)
     for page in ("README.md", "docs/followers.md")
@@ -30,7 +34,9 @@ PAGES = {
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
-def test_an_example_runs_and_prints_something(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_example_runs_and_prints_something(
+    path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     runpy.run_path(str(path), run_name="__main__")
     assert capsys.readouterr().out.strip()
 
@@ -41,10 +47,20 @@ def test_an_example_of_the_gallery_is_near_the_optimum_draws_and_certifies(
 ) -> None:
     if name == "electricity_prices" and find_spec("pandapower") is None:
         pytest.skip("needs pandapower")
-    command = [sys.executable, "-W", "error", str(ROOT / "examples" / f"{name}.py"), "--budget", str(budget)]
+    command = [
+        sys.executable,
+        "-W",
+        "error",
+        str(ROOT / "examples" / f"{name}.py"),
+        "--budget",
+        str(budget),
+    ]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    gaps = [float(gap) for gap in re.findall(r"^ *bizol.*normalized gap (\S+)%", done.stdout, flags=re.MULTILINE)]
+    gaps = [
+        float(gap)
+        for gap in re.findall(r"^ *bizol.*normalized gap (\S+)%", done.stdout, flags=re.MULTILINE)
+    ]
     assert gaps, done.stdout
     assert -0.001 <= gaps[-1] <= 1, done.stdout  # below zero the reference would not be one
     assert "-Bi-ZOL stationary at 95 %" in done.stdout
@@ -68,7 +84,9 @@ def test_there_are_examples() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_the_blocks_of_a_page_run_one_after_the_other(page: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_blocks_of_a_page_run_one_after_the_other(
+    page: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     scope: dict[str, object] = {}
     for block in PAGES[page]:
         exec(compile(block, page, "exec"), scope)

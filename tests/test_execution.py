@@ -27,8 +27,8 @@ import bizol
 from bizol import BiZOL, MemoryBiZOL, Retries, Status
 from bizol.evaluation import BreakerError, Evaluator, Execution, die_with_parent, isolation
 from bizol.evaluation.failures import Breaker
-from bizol.evaluation.journal import Journal
-from bizol.methods.two_point import answered_part, probes
+from bizol.evaluation.journal.file import Journal
+from bizol.methods.two_point.two_point import answered_part, probes
 from tests.misbehaving import Logging, Misbehaving, Unreliable, saturate
 from tests.problems import Array, saturated
 from tests.processes import alive, gone, until
@@ -46,12 +46,20 @@ def engines() -> Iterator[dict[str, Executor]]:
         ThreadPoolExecutor(4) as threads,
         ProcessPoolExecutor(4, mp_context=context, initializer=die_with_parent) as processes,
         dask.config.set({"distributed.scheduler.allowed-failures": 0}),
-        distributed.LocalCluster(n_workers=2, threads_per_worker=2, dashboard_address=":0") as cluster,
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=2, dashboard_address=":0"
+        ) as cluster,
         distributed.Client(cluster) as client,
     ):
-        # a worker that leaves after idle seconds while work arrives is a warning, and here an error that ends the pool
+        # a worker that leaves after idle seconds while work arrives is a warning, and here an error
+        # that ends the pool
         pool = loky.get_reusable_executor(4, timeout=600)
-        yield {"threads": threads, "processes": processes, "loky": pool, "dask": client.get_executor(pure=False)}
+        yield {
+            "threads": threads,
+            "processes": processes,
+            "loky": pool,
+            "dask": client.get_executor(pure=False),
+        }
         pool.shutdown(wait=True, kill_workers=True)
 
 
@@ -64,7 +72,10 @@ def same(left: bizol.Solution, right: bizol.Solution) -> bool:
     return all(
         np.array_equal(getattr(left.history, name), getattr(right.history, name), equal_nan=True)
         for name in left.history.columns
-    ) and all(np.array_equal(getattr(left, which).x, getattr(right, which).x) for which in ("best", "last", "drawn"))
+    ) and all(
+        np.array_equal(getattr(left, which).x, getattr(right, which).x)
+        for which in ("best", "last", "drawn")
+    )
 
 
 # --- engines
@@ -89,7 +100,11 @@ def test_every_engine_gives_the_same_bits_for_any_number_of_workers(
 
 
 def test_threads_of_our_own_and_processes_of_our_own_give_the_same_bits_too() -> None:
-    for options in ({"workers": 3}, {"isolate": True}, {"workers": 2, "isolate": True, "timeout": 60.0}):
+    for options in (
+        {"workers": 3},
+        {"isolate": True},
+        {"workers": 2, "isolate": True, "timeout": 60.0},
+    ):
         solution = bizol.minimize(saturated(), method=METHOD, budget=60, seed=0, **options)
         assert same(solution, reference())
 
@@ -124,7 +139,9 @@ def test_no_more_than_workers_queries_are_under_way(tmp_path: Path) -> None:
         return saturate(x)
 
     with ThreadPoolExecutor(8) as executor:
-        bizol.minimize(saturated(response=respond), method=METHOD, budget=60, executor=executor, workers=3)
+        bizol.minimize(
+            saturated(response=respond), method=METHOD, budget=60, executor=executor, workers=3
+        )
     assert most[0] == 3
 
 
@@ -133,7 +150,10 @@ def test_answers_that_come_back_in_another_order_change_nothing() -> None:
         time.sleep(float(abs(x[0] * 1e5 % 1)) * 0.01)
         return saturate(x)
 
-    assert same(bizol.minimize(saturated(response=respond), method=METHOD, budget=60, seed=0, workers=4), reference())
+    assert same(
+        bizol.minimize(saturated(response=respond), method=METHOD, budget=60, seed=0, workers=4),
+        reference(),
+    )
 
 
 @pytest.mark.parametrize(
@@ -144,7 +164,10 @@ def test_answers_that_come_back_in_another_order_change_nothing() -> None:
         ({"timeout": 1.0}, r"minimize\(timeout=\.\.\.\) needs isolate=True"),
         ({"timeout": -1.0, "isolate": True}, r"minimize\(timeout=\.\.\.\) must be a positive"),
         ({"retries": 3}, r"minimize\(retries=\.\.\.\) must be bizol.Retries"),
-        ({"on_unknown": "guess"}, r"minimize\(on_unknown=\.\.\.\) must be 'ask' or 'stop', got 'guess'"),
+        (
+            {"on_unknown": "guess"},
+            r"minimize\(on_unknown=\.\.\.\) must be 'ask' or 'stop', got 'guess'",
+        ),
         ({"repeats": 0}, r"minimize\(repeats=\.\.\.\) must be a positive integer"),
     ],
 )
@@ -163,7 +186,9 @@ def test_an_engine_that_does_not_tell_its_size_needs_workers() -> None:
 
 # --- followers that misbehave
 
-POINTS = np.array([[0.1, 0.1, 0.1], [0.2, 0.2, 0.2], [1.0, 0.3, 0.3], [0.4, 0.4, 0.4], [0.5, 0.5, 0.5]])
+POINTS = np.array(
+    [[0.1, 0.1, 0.1], [0.2, 0.2, 0.2], [1.0, 0.3, 0.3], [0.4, 0.4, 0.4], [0.5, 0.5, 0.5]]
+)
 SLOTS = [(row, 0) for row in range(5)]
 
 FATES = {
@@ -185,7 +210,9 @@ def test_whatever_a_follower_does_it_costs_its_own_query_alone(
 ) -> None:
     """The table of misbehaviors, each between two queries that are innocent."""
     ways = list(FATES)
-    points = np.array([[1.0 if row % 2 else 0.1, (row // 2) / 10, 0.3] for row in range(2 * len(ways) + 1)])
+    points = np.array(
+        [[1.0 if row % 2 else 0.1, (row // 2) / 10, 0.3] for row in range(2 * len(ways) + 1)]
+    )
     execution = Execution(
         executor=engines[engine],
         workers=2,
@@ -194,10 +221,14 @@ def test_whatever_a_follower_does_it_costs_its_own_query_alone(
         retries=Retries(engine=0, follower=0, breaker=1.0),
     )
     with Journal.own(tmp_path / "run.bizol", spec={}) as journal:
-        evaluator = Evaluator(saturated(response=Misbehaving(tuple(ways))), execution=execution, journal=journal)
+        evaluator = Evaluator(
+            saturated(response=Misbehaving(tuple(ways))), execution=execution, journal=journal
+        )
         responses, answered = evaluator.gather(0, [(row, 0) for row in range(len(points))], points)
         evaluator.close()
-        failed = {event.key[1] // 2: event.info for event in journal.events() if event.kind == "fail"}
+        failed = {
+            event.key[1] // 2: event.info for event in journal.events() if event.kind == "fail"
+        }
     assert answered.tolist() == (points[:, 0] < 0.9).tolist()
     assert np.array_equal(responses[answered], saturate(points[answered]))
     assert evaluator.queries == len(points)
@@ -241,11 +272,15 @@ def test_a_dask_worker_that_is_killed_costs_what_it_was_doing(tmp_path: Path) ->
     problem = saturated(response=Logging(log, seconds=0.02, slow_from=0.9))
     with (
         dask.config.set({"distributed.scheduler.allowed-failures": 0}),
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50) as cluster,
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50
+        ) as cluster,
         distributed.Client(cluster) as client,
     ):
         executor = client.get_executor(pure=False)
-        evaluator = Evaluator(problem, execution=Execution(executor=executor, workers=2, retries=AT_ONCE))
+        evaluator = Evaluator(
+            problem, execution=Execution(executor=executor, workers=2, retries=AT_ONCE)
+        )
 
         def kill() -> None:
             mark = POINTS[2].tobytes().hex()
@@ -268,7 +303,9 @@ def test_a_pool_that_breaks_ends_the_run_and_another_one_takes_it_up(tmp_path: P
     path, log = tmp_path / "run.bizol", tmp_path / "log"
     problem = saturated(response=Logging(log))
     options: Any = {"method": METHOD, "seed": 0, "retries": AT_ONCE, "journal": path}
-    with ProcessPoolExecutor(2, mp_context=get_context("forkserver"), initializer=die_with_parent) as pool:
+    with ProcessPoolExecutor(
+        2, mp_context=get_context("forkserver"), initializer=die_with_parent
+    ) as pool:
         bizol.minimize(problem, budget=21, executor=pool, **options)
         for process in list(pool._processes.values()):
             process.kill()
@@ -278,7 +315,9 @@ def test_a_pool_that_breaks_ends_the_run_and_another_one_takes_it_up(tmp_path: P
     whole = bizol.minimize(problem, budget=200, **options)
     plain = bizol.minimize(saturated(), method=METHOD, budget=200, seed=0)
     assert np.array_equal(whole.history.value, plain.history.value[: len(whole.history)])
-    assert len(_lines(log)) <= plain.queries  # nothing was answered twice; what a broken pool refused was never asked
+    assert (
+        len(_lines(log)) <= plain.queries
+    )  # nothing was answered twice; what a broken pool refused was never asked
 
 
 def test_a_hanging_query_takes_its_whole_process_group_along(tmp_path: Path) -> None:
@@ -289,9 +328,13 @@ def test_a_hanging_query_takes_its_whole_process_group_along(tmp_path: Path) -> 
     gone(int((tmp_path / "pid").read_text()))
 
 
-def test_a_follower_that_cannot_travel_is_refused_with_a_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_follower_that_cannot_travel_is_refused_with_a_way_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     problem = saturated(response=threading.Lock().acquire)
-    with pytest.raises(ValueError, match=r"cannot send the follower to another process .*define it in a module"):
+    with pytest.raises(
+        ValueError, match=r"cannot send the follower to another process .*define it in a module"
+    ):
         bizol.minimize(problem, budget=60, isolate=True)
     monkeypatch.setitem(sys.modules, "cloudpickle", None)
     with pytest.raises(ValueError, match=r"cannot send the follower.*install cloudpickle"):
@@ -321,7 +364,9 @@ def test_a_child_that_rested_for_long_is_not_asked(monkeypatch: pytest.MonkeyPat
     gone(int(third.response[0]))
 
 
-def test_what_a_child_does_from_its_first_to_its_last_message(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_child_does_from_its_first_to_its_last_message(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """In a thread here, as what happens in another process is not seen: the follower, a query, bad ones, the end."""
     monkeypatch.setattr(isolation, "die_with_parent", lambda parent: None)
 
@@ -380,22 +425,33 @@ if __name__ == "__main__":
 """
 
 
-def coordinator(folder: Path, engine: str, seconds: float, slow_from: float = np.inf) -> subprocess.Popen[str]:
+def coordinator(
+    folder: Path, engine: str, seconds: float, slow_from: float = np.inf
+) -> subprocess.Popen[str]:
     script = folder / "coordinator.py"
     script.write_text(COORDINATOR)
     command = [sys.executable, str(script), str(folder), engine, str(seconds), str(slow_from)]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment, text=True)
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment, text=True
+    )
 
 
 @pytest.mark.parametrize("engine", ["threads", "processes", "isolated", "loky", "dask"])
-def test_nobody_is_left_one_second_after_the_coordinator_was_killed(tmp_path: Path, engine: str) -> None:
-    with coordinator(tmp_path, engine, 0.3, slow_from=0.05) as process:  # the second query takes a minute
+def test_nobody_is_left_one_second_after_the_coordinator_was_killed(
+    tmp_path: Path, engine: str
+) -> None:
+    with coordinator(
+        tmp_path, engine, 0.3, slow_from=0.05
+    ) as process:  # the second query takes a minute
         until(lambda: len(_lines(tmp_path / "log")) >= 3)
         time.sleep(0.5)
         process.kill()
     time.sleep(1.0)
-    workers = {int(pid) for line in _lines(tmp_path / "log") for pid in line.split()[:2]} - {os.getpid(), 1}
+    workers = {int(pid) for line in _lines(tmp_path / "log") for pid in line.split()[:2]} - {
+        os.getpid(),
+        1,
+    }
     left = [pid for pid in workers if alive(pid)]
     asked = len(_lines(tmp_path / "log"))
     assert left == []
@@ -404,7 +460,9 @@ def test_nobody_is_left_one_second_after_the_coordinator_was_killed(tmp_path: Pa
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
-def test_ctrl_c_and_sigterm_end_with_a_solution_and_a_journal(tmp_path: Path, how: signal.Signals) -> None:
+def test_ctrl_c_and_sigterm_end_with_a_solution_and_a_journal(
+    tmp_path: Path, how: signal.Signals
+) -> None:
     with coordinator(tmp_path, "threads", 0.2) as process:
         until(lambda: len(_lines(tmp_path / "log")) >= 12)
         process.send_signal(how)
@@ -434,7 +492,9 @@ def test_sigterm_is_left_to_those_who_care_for_it() -> None:
                 os.kill(os.getpid(), signal.SIGTERM)
             return saturate(x)
 
-        solution = bizol.minimize(saturated(response=respond), method=METHOD, budget=60, seed=0, retries=AT_ONCE)
+        solution = bizol.minimize(
+            saturated(response=respond), method=METHOD, budget=60, seed=0, retries=AT_ONCE
+        )
     finally:
         signal.signal(signal.SIGTERM, before)
     assert heard
@@ -454,7 +514,11 @@ def test_a_query_that_fails_once_is_asked_again_and_paid_again() -> None:
         return saturate(x)
 
     solution = bizol.minimize(
-        saturated(response=respond), method=METHOD, budget=60, seed=0, retries=Retries(wait=0, breaker=1.0)
+        saturated(response=respond),
+        method=METHOD,
+        budget=60,
+        seed=0,
+        retries=Retries(wait=0, breaker=1.0),
     )
     assert solution.unanswered == 0
     assert solution.queries <= 60
@@ -466,7 +530,9 @@ def test_a_query_that_fails_once_is_asked_again_and_paid_again() -> None:
 
 
 @pytest.mark.parametrize(("error", "same_seed"), [(RuntimeError, False), (ConnectionError, True)])
-def test_a_follower_that_failed_gets_another_seed_an_engine_that_failed_the_same(error: Any, same_seed: bool) -> None:
+def test_a_follower_that_failed_gets_another_seed_an_engine_that_failed_the_same(
+    error: Any, same_seed: bool
+) -> None:
     seeds: list[int] = []
 
     def respond(x: Array, seed: int) -> Array:
@@ -483,7 +549,10 @@ def test_a_follower_that_failed_gets_another_seed_an_engine_that_failed_the_same
 def test_the_number_of_attempts_depends_on_the_class_of_the_failure() -> None:
     retries = Retries()
     assert [retries.again(["died"] * k) for k in (1, 3, 4)] == [True, True, False]
-    assert [retries.again(["timeout", "lost", "error"]), retries.again(["error", "infinite"])] == [True, False]
+    assert [retries.again(["timeout", "lost", "error"]), retries.again(["error", "infinite"])] == [
+        True,
+        False,
+    ]
     assert [retries.pause(k) for k in (0, 1, 2, 20)] == [0.0, 0.1, 0.2, 60.0]
 
 
@@ -523,19 +592,28 @@ def test_a_failed_side_drops_its_pair_and_the_estimate_is_a_mean_over_the_others
     where = probes(METHOD, state)
     kept = where.directions[[0, 2]]
     by_hand = bizol.Sensitivity(
-        at=state.x, radius=0.1, directions=kept, differences=saturate(0.1 * kept) - saturate(-0.1 * kept)
+        at=state.x,
+        radius=0.1,
+        directions=kept,
+        differences=saturate(0.1 * kept) - saturate(-0.1 * kept),
     )
     gradient = state.x + by_hand.pull_back(saturate(state.x) - 0.5)
     assert told.move is not None
     assert told.move.hypergradient.value == pytest.approx(gradient, abs=1e-15)
     solution = bizol.minimize(
-        saturated(response=_Broken(plus=1)), method=METHOD, budget=60, seed=0, retries=Retries(wait=0.0)
+        saturated(response=_Broken(plus=1)),
+        method=METHOD,
+        budget=60,
+        seed=0,
+        retries=Retries(wait=0.0),
     )
     assert (solution.unanswered, solution.status) == (1, Status.BUDGET_SPENT)
     assert "1 queries were not answered and left out" in solution.message
 
 
-def test_with_too_few_pairs_the_iteration_is_drawn_again_and_the_anchor_is_not_asked_again() -> None:
+def test_with_too_few_pairs_the_iteration_is_drawn_again_and_the_anchor_is_not_asked_again() -> (
+    None
+):
     asked: list[bytes] = []
     respond = _Broken(plus=2)
 
@@ -544,10 +622,17 @@ def test_with_too_few_pairs_the_iteration_is_drawn_again_and_the_anchor_is_not_a
         return np.asarray(respond(x))
 
     solution = bizol.minimize(
-        saturated(response=counting), method=METHOD, budget=60, seed=0, retries=Retries(wait=0.0), workers=2
+        saturated(response=counting),
+        method=METHOD,
+        budget=60,
+        seed=0,
+        retries=Retries(wait=0.0),
+        workers=2,
     )
     assert solution.unanswered == 2
-    assert solution.history.queries[0] == 7 + 2 + 6  # a batch, two asked again, a batch without its anchor
+    assert (
+        solution.history.queries[0] == 7 + 2 + 6
+    )  # a batch, two asked again, a batch without its anchor
     assert asked.count(np.zeros(3).tobytes()) == 1
     assert len(asked) == solution.queries
     state = METHOD.start(saturated(), seed=0)
@@ -559,7 +644,11 @@ def test_with_too_few_pairs_the_iteration_is_drawn_again_and_the_anchor_is_not_a
 
 def test_a_redraw_costs_its_new_queries_alone() -> None:
     solution = bizol.minimize(
-        saturated(response=_Broken(plus=2)), method=METHOD, budget=15, seed=0, retries=Retries(wait=0.0)
+        saturated(response=_Broken(plus=2)),
+        method=METHOD,
+        budget=15,
+        seed=0,
+        retries=Retries(wait=0.0),
     )
     assert (solution.iterations, solution.queries) == (1, 15)
 
@@ -574,13 +663,21 @@ def test_a_run_cut_within_a_round_spends_the_budget_as_one_that_was_not(tmp_path
             raise KeyboardInterrupt
         return np.asarray(broken(x))
 
-    options: Any = {"method": METHOD, "seed": 0, "retries": AT_ONCE, "budget": 8, "journal": tmp_path / "run.bizol"}
+    options: Any = {
+        "method": METHOD,
+        "seed": 0,
+        "retries": AT_ONCE,
+        "budget": 8,
+        "journal": tmp_path / "run.bizol",
+    }
     assert bizol.minimize(saturated(response=respond), **options).status is Status.INTERRUPTED
     resumed = bizol.minimize(saturated(response=respond), **options)
     assert (resumed.status, resumed.queries) == (Status.BUDGET_SPENT, 7)
 
 
-def test_a_failed_anchor_ends_the_run_with_everything_and_another_session_asks_it_again(tmp_path: Path) -> None:
+def test_a_failed_anchor_ends_the_run_with_everything_and_another_session_asks_it_again(
+    tmp_path: Path,
+) -> None:
     ill = True
     third = reference().history
 
@@ -614,11 +711,18 @@ def test_a_method_that_needs_every_answer_says_so() -> None:
             return METHOD.tell(state, responses)
 
     solution = bizol.minimize(
-        saturated(response=_Broken(plus=1)), method=Needy(), budget=60, seed=0, retries=Retries(wait=0.0)
+        saturated(response=_Broken(plus=1)),
+        method=Needy(),
+        budget=60,
+        seed=0,
+        retries=Retries(wait=0.0),
     )
     assert solution.status is Status.UNANSWERED
     assert "Needy needs every answer. RuntimeError: never" in solution.message
-    assert same(bizol.minimize(saturated(), method=Needy(), budget=60, seed=0, retries=Retries()), reference())
+    assert same(
+        bizol.minimize(saturated(), method=Needy(), budget=60, seed=0, retries=Retries()),
+        reference(),
+    )
 
 
 def test_when_most_queries_fail_the_run_ends_instead_of_spending_the_budget() -> None:
@@ -630,7 +734,9 @@ def test_when_most_queries_fail_the_run_ends_instead_of_spending_the_budget() ->
             raise RuntimeError("power cut")
         return saturate(x)
 
-    solution = bizol.minimize(saturated(response=respond), method=METHOD, budget=1000, seed=0, retries=AT_ONCE)
+    solution = bizol.minimize(
+        saturated(response=respond), method=METHOD, budget=1000, seed=0, retries=AT_ONCE
+    )
     assert solution.status is Status.FAILING
     assert "RuntimeError: power cut" in solution.message
     assert len(asked) < 45
@@ -647,15 +753,24 @@ def test_a_vectorized_follower_that_fails_fails_for_the_batch_and_is_asked_again
             return saturate(x)[:1] if len(x) > 1 else saturate(x)[0]
         return saturate(x)
 
-    options: Any = {"method": METHOD, "budget": 60, "seed": 0, "retries": Retries(wait=0, breaker=1.0)}
+    options: Any = {
+        "method": METHOD,
+        "budget": 60,
+        "seed": 0,
+        "retries": Retries(wait=0, breaker=1.0),
+    }
     solution = bizol.minimize(saturated(response=respond, vectorized=True), **options)
     assert asked[:5] == [1, 6, 6, 7, 7]
-    assert np.array_equal(solution.history.value, reference().history.value[: len(solution.history)])
+    assert np.array_equal(
+        solution.history.value, reference().history.value[: len(solution.history)]
+    )
 
     def flat(x: Array) -> Any:
         return saturate(x)[0]
 
-    failing = bizol.minimize(saturated(response=flat, vectorized=True), **(options | {"retries": AT_ONCE}))
+    failing = bizol.minimize(
+        saturated(response=flat, vectorized=True), **(options | {"retries": AT_ONCE})
+    )
     assert "must return shape (1, m), got (3,)" in failing.message
 
 
@@ -667,7 +782,9 @@ def test_an_objective_that_fails_ends_the_run_as_ever_and_the_end_may_stay_unobs
         return y - 0.5 if calls[0] < 4 else np.full(3, np.nan)
 
     objective = bizol.Objective(lambda x, y: float(x @ x), lambda x, y: 2 * x, gradient)
-    with pytest.raises(bizol.EvaluationError, match="hypergradient of iteration 2 is not finite") as caught:
+    with pytest.raises(
+        bizol.EvaluationError, match="hypergradient of iteration 2 is not finite"
+    ) as caught:
         bizol.minimize(saturated(objective=objective), method=METHOD, budget=60, seed=0, workers=2)
     assert caught.value.points is not None
     assert len(caught.value.points) == 7
@@ -678,7 +795,9 @@ def test_an_objective_that_fails_ends_the_run_as_ever_and_the_end_may_stay_unobs
             raise RuntimeError("closed")
         return saturate(x)
 
-    solution = bizol.minimize(saturated(response=respond), method=METHOD, budget=10, seed=0, retries=AT_ONCE)
+    solution = bizol.minimize(
+        saturated(response=respond), method=METHOD, budget=10, seed=0, retries=AT_ONCE
+    )
     assert (solution.status, solution.iterations) == (Status.UNANSWERED, 1)
     assert "did not answer at the final decision. RuntimeError: closed" in solution.message
 
@@ -691,7 +810,9 @@ def test_the_breaker_looks_at_the_last_two_batches() -> None:
             breaker.count(failed=number < failed)
         breaker.check("bad luck")
     breaker.next_batch()
-    with pytest.raises(BreakerError, match="6 of the last 6 queries failed, the last one so: bad luck"):
+    with pytest.raises(
+        BreakerError, match="6 of the last 6 queries failed, the last one so: bad luck"
+    ):
         breaker.check("bad luck")
 
 
@@ -707,7 +828,9 @@ def test_the_breaker_looks_at_twenty_attempts_where_batches_are_small() -> None:
 
 
 @pytest.mark.parametrize("error", [RuntimeError, PermissionError])
-def test_a_follower_that_died_does_not_cost_the_default_method_its_budget(error: type[Exception]) -> None:
+def test_a_follower_that_died_does_not_cost_the_default_method_its_budget(
+    error: type[Exception],
+) -> None:
     """It asks one question at a time."""
     asked: list[Array] = []
 
@@ -729,13 +852,22 @@ def test_a_follower_that_never_answers_is_not_asked_for_long() -> None:
         asked.append(x)
         raise RuntimeError("nobody home")
 
-    solution = bizol.minimize(saturated(response=respond), method=METHOD, budget=1000, seed=0, retries=AT_ONCE)
+    solution = bizol.minimize(
+        saturated(response=respond), method=METHOD, budget=1000, seed=0, retries=AT_ONCE
+    )
     assert solution.status is Status.FAILING
     assert len(asked) == 5
 
 
-def test_a_budget_that_does_not_cover_retries_ends_the_run_before_they_are_asked(tmp_path: Path) -> None:
-    options: Any = {"method": METHOD, "seed": 0, "retries": AT_ONCE, "journal": tmp_path / "run.bizol"}
+def test_a_budget_that_does_not_cover_retries_ends_the_run_before_they_are_asked(
+    tmp_path: Path,
+) -> None:
+    options: Any = {
+        "method": METHOD,
+        "seed": 0,
+        "retries": AT_ONCE,
+        "journal": tmp_path / "run.bizol",
+    }
     solution = bizol.minimize(saturated(response=_Broken(plus=2)), budget=8, **options)
     assert (solution.status, solution.queries) == (Status.BUDGET_SPENT, 7)
     assert "2 failed queries cannot be asked again" in solution.message
@@ -745,7 +877,13 @@ def test_a_budget_that_does_not_cover_retries_ends_the_run_before_they_are_asked
 
 
 @pytest.mark.parametrize(
-    "method", [METHOD, bizol.VZO(0.1, 0.1, 3), MemoryBiZOL(0.1, 0.1, 3), MemoryBiZOL(0.1, 0.1, 3, one_sided=True)]
+    "method",
+    [
+        METHOD,
+        bizol.VZO(0.1, 0.1, 3),
+        MemoryBiZOL(0.1, 0.1, 3),
+        MemoryBiZOL(0.1, 0.1, 3, one_sided=True),
+    ],
 )
 def test_every_two_point_method_goes_on_without_what_failed(method: Any) -> None:
     runs = [
@@ -765,7 +903,8 @@ def test_every_two_point_method_goes_on_without_what_failed(method: Any) -> None
 
 
 def test_the_estimate_stays_unbiased_when_a_fifth_of_the_queries_fail() -> None:
-    """Means of 4000 estimates, with and without failures, differ by less than 4 standard errors in each of 3 entries.
+    """Means of 4000 estimates, with and without failures, differ by less than 4 standard errors in
+    each of 3 entries.
 
     Independent, so that the chance of failing a true claim is below 2e-4.
     """

@@ -47,7 +47,9 @@ EXAMPLES: dict[str, tuple[FeasibleSet, Support]] = {
     "ball": (bizol.Ball(CENTER, 2.0), by_dual_norm(CENTER, 2.0, 2)),
     "l1-ball": (
         bizol.L1Ball(CENTER, 2.0),
-        lambda cost: min(float(cost @ (CENTER + sign * axis)) for axis in 2 * np.eye(3) for sign in (1, -1)),
+        lambda cost: min(
+            float(cost @ (CENTER + sign * axis)) for axis in 2 * np.eye(3) for sign in (1, -1)
+        ),
     ),
     "lp-ball, p=1": (bizol.LpBall(CENTER, 2.0, p=1), by_dual_norm(CENTER, 2.0, np.inf)),
     "lp-ball, p=1.5": (bizol.LpBall(CENTER, 2.0, p=1.5), by_dual_norm(CENTER, 2.0, 3)),
@@ -61,13 +63,20 @@ EXAMPLES: dict[str, tuple[FeasibleSet, Support]] = {
     "simplex of one": (bizol.Simplex(1), lambda cost: float(cost[0])),
     "capped simplex": (
         bizol.CappedSimplex(CAPS, total=1.5),
-        by_linprog(A_eq=np.ones((1, 4)), b_eq=[1.5], bounds=list(zip(np.zeros(4), CAPS, strict=True))),
+        by_linprog(
+            A_eq=np.ones((1, 4)), b_eq=[1.5], bounds=list(zip(np.zeros(4), CAPS, strict=True))
+        ),
     ),
     "budget set": (
         bizol.BudgetSet(CAPS, total=1.5),
-        by_linprog(A_ub=np.ones((1, 4)), b_ub=[1.5], bounds=list(zip(np.zeros(4), CAPS, strict=True))),
+        by_linprog(
+            A_ub=np.ones((1, 4)), b_ub=[1.5], bounds=list(zip(np.zeros(4), CAPS, strict=True))
+        ),
     ),
-    "convex hull": (bizol.ConvexHull(HULL), lambda cost: min(float(cost @ point) for point in HULL)),
+    "convex hull": (
+        bizol.ConvexHull(HULL),
+        lambda cost: min(float(cost @ point) for point in HULL),
+    ),
     "convex hull of one": (bizol.ConvexHull([[1.0, 2.0]]), lambda cost: float(cost @ [1.0, 2.0])),
     "polytope": (
         bizol.Polytope(A_UB, B_UB, lower=-2, upper=[1, 2, 3, 4]),
@@ -87,7 +96,9 @@ EXAMPLES: dict[str, tuple[FeasibleSet, Support]] = {
     ),
     "spectraplex": (
         bizol.Spectraplex(3, total=2.0),
-        lambda cost: 2.0 * float(np.linalg.eigvalsh((cost.reshape(3, 3) + cost.reshape(3, 3).T) / 2)[0]),
+        lambda cost: (
+            2.0 * float(np.linalg.eigvalsh((cost.reshape(3, 3) + cost.reshape(3, 3).T) / 2)[0])
+        ),
     ),
     "product": (
         bizol.Product([bizol.Simplex(2), bizol.Ball([0.0, 0.0], 3.0)]),
@@ -102,10 +113,15 @@ EXAMPLES: dict[str, tuple[FeasibleSet, Support]] = {
         lambda cost: float(cost.min() + cost @ [1, 2, 3]),
     ),
     "scaled": (bizol.Scaled(bizol.Simplex(3), factor=2.5), lambda cost: float(2.5 * cost.min())),
-    "mirrored": (bizol.Scaled(bizol.Simplex(3), factor=-2.5), lambda cost: float(-2.5 * cost.max())),
+    "mirrored": (
+        bizol.Scaled(bizol.Simplex(3), factor=-2.5),
+        lambda cost: float(-2.5 * cost.max()),
+    ),
 }
 
-every_set = pytest.mark.parametrize(("feasible_set", "support"), EXAMPLES.values(), ids=EXAMPLES.keys())
+every_set = pytest.mark.parametrize(
+    ("feasible_set", "support"), EXAMPLES.values(), ids=EXAMPLES.keys()
+)
 seeds = st.integers(0, 2**32 - 1)
 scales = st.sampled_from([1e-9, 1.0, 1e9])
 
@@ -126,7 +142,9 @@ def test_the_vertex_is_as_good_as_an_independent_reference_says(
 
 @every_set
 @given(seed=seeds, other=seeds)
-def test_no_vertex_beats_the_minimizer(feasible_set: FeasibleSet, support: Support, seed: int, other: int) -> None:
+def test_no_vertex_beats_the_minimizer(
+    feasible_set: FeasibleSet, support: Support, seed: int, other: int
+) -> None:
     cost = vector(feasible_set, seed)
     best = cost @ feasible_set.minimize_linear(cost)
     assert best <= cost @ feasible_set.minimize_linear(vector(feasible_set, other)) + 1e-9
@@ -151,7 +169,9 @@ def test_mixtures_of_vertices_are_contained_and_within_the_diameter(
 
 
 @every_set
-def test_a_set_passes_its_own_conformance_check(feasible_set: FeasibleSet, support: Support) -> None:
+def test_a_set_passes_its_own_conformance_check(
+    feasible_set: FeasibleSet, support: Support
+) -> None:
     check_feasible_set(feasible_set)
 
 
@@ -199,7 +219,9 @@ def test_a_polyhedron_knows_its_widths(feasible_set: FeasibleSet, support: Suppo
     if not isinstance(feasible_set, bizol.Box | bizol.ConvexHull | bizol.Polytope):
         return
     extents = np.array([-support(-axis) - support(axis) for axis in np.eye(feasible_set.dimension)])
-    assert (feasible_set.widths >= extents - 1e-9).all()  # of a polytope, bounds that do not bind may be farther apart
+    assert (
+        feasible_set.widths >= extents - 1e-9
+    ).all()  # of a polytope, bounds that do not bind may be farther apart
     if not isinstance(feasible_set, bizol.Polytope):
         assert feasible_set.widths == pytest.approx(extents)
 
@@ -210,7 +232,9 @@ def test_a_coordinate_that_is_fixed_but_for_rounding_is_not_blown_up() -> None:
 
 
 def test_which_sets_offer_a_projection() -> None:
-    without = {name for name, (feasible_set, _) in EXAMPLES.items() if projection(feasible_set) is None}
+    without = {
+        name for name, (feasible_set, _) in EXAMPLES.items() if projection(feasible_set) is None
+    }
     assert without == {
         "lp-ball, p=1",
         "lp-ball, p=1.5",
@@ -224,8 +248,12 @@ def test_which_sets_offer_a_projection() -> None:
     }
 
 
-@given(upper=arrays(np.float64, 5, elements=st.floats(0.1, 2)), share=st.floats(0.05, 0.95), seed=seeds)
-def test_capped_projections_solve_their_optimality_conditions(upper: Point, share: float, seed: int) -> None:
+@given(
+    upper=arrays(np.float64, 5, elements=st.floats(0.1, 2)), share=st.floats(0.05, 0.95), seed=seeds
+)
+def test_capped_projections_solve_their_optimality_conditions(
+    upper: Point, share: float, seed: int
+) -> None:
     capped = bizol.CappedSimplex(upper, total=share * upper.sum())
     point = 2 * np.random.default_rng(seed).standard_normal(5)
     nearest = capped.project(point)
@@ -247,8 +275,12 @@ def test_diameters_in_closed_form() -> None:
     assert bizol.LpBall(np.zeros(4), 1, p=np.inf).diameter == 4  # the cube's diagonal
     assert bizol.LpBall(np.zeros(4), 1, p=1.5).diameter == 2
     assert bizol.Simplex(5, total=2).diameter == pytest.approx(2 * np.sqrt(2))
-    assert bizol.CappedSimplex(np.ones(6), total=2).diameter == pytest.approx(2)  # 1,1,0,.. against 0,0,1,1,..
-    assert bizol.BudgetSet(np.ones(2), total=9).diameter == pytest.approx(np.sqrt(2))  # the budget does not bind
+    assert bizol.CappedSimplex(np.ones(6), total=2).diameter == pytest.approx(
+        2
+    )  # 1,1,0,.. against 0,0,1,1,..
+    assert bizol.BudgetSet(np.ones(2), total=9).diameter == pytest.approx(
+        np.sqrt(2)
+    )  # the budget does not bind
     assert bizol.ConvexHull([[0, 0], [3, 4], [1, 1]]).diameter == 5
     assert bizol.Polytope(A_ub=[[1, 1]], b_ub=[1], lower=0).diameter == pytest.approx(np.sqrt(2))
     assert bizol.Product([bizol.Ball([0.0], 1.5), bizol.Ball([0.0], 2.0)]).diameter == 5
@@ -259,7 +291,9 @@ def test_diameters_in_closed_form() -> None:
 
 def transport_polytope() -> bizol.Polytope:
     """Shipments from three depots to four customers: degenerate vertices, and ties when costs are whole numbers."""
-    rows = [np.kron(row, np.ones(4)) for row in np.eye(3)] + [np.tile(column, 3) for column in np.eye(4)]
+    rows = [np.kron(row, np.ones(4)) for row in np.eye(3)] + [
+        np.tile(column, 3) for column in np.eye(4)
+    ]
     return bizol.Polytope(A_eq=np.array(rows), b_eq=[4, 4, 4, 3, 3, 3, 3], lower=0)
 
 
@@ -274,7 +308,9 @@ def test_the_vertex_of_a_polytope_does_not_depend_on_what_was_asked_before(
     make: Callable[[], bizol.Polytope],
 ) -> None:
     rng = np.random.default_rng(0)
-    costs = np.concatenate([rng.standard_normal((30, 12)), rng.integers(-1, 2, (30, 12)).astype(float)])
+    costs = np.concatenate(
+        [rng.standard_normal((30, 12)), rng.integers(-1, 2, (30, 12)).astype(float)]
+    )
     in_order, backwards = make(), make()
     forth = [in_order.minimize_linear(cost) for cost in costs]
     back = [backwards.minimize_linear(cost) for cost in costs[::-1]][::-1]
@@ -288,7 +324,9 @@ def test_a_polytope_vertex_is_accurate_to_rounding() -> None:
     polytope = bizol.Polytope(rng.standard_normal((60, 30)), np.full(60, 5.0), lower=-2, upper=2)
     for cost in rng.standard_normal((20, 30)):
         vertex = polytope.minimize_linear(cost)
-        active = np.sum(np.abs(polytope.A_ub @ vertex - 5.0) < 1e-12) + np.sum(np.abs(vertex) == 2.0)
+        active = np.sum(np.abs(polytope.A_ub @ vertex - 5.0) < 1e-12) + np.sum(
+            np.abs(vertex) == 2.0
+        )
         assert active == 30
 
 
@@ -301,7 +339,9 @@ def test_the_center_of_a_polytope_keeps_its_distance() -> None:
     triangle = bizol.Polytope(A_ub=[[1, 1]], b_ub=[1], lower=0)
     radius = 1 / (2 + np.sqrt(2))  # of the circle inscribed in the triangle (0,0), (1,0), (0,1)
     assert triangle.center == pytest.approx([radius, radius])
-    assert bizol.Polytope(A_eq=np.eye(2), b_eq=[3, 4]).center == pytest.approx([3, 4])  # a single point
+    assert bizol.Polytope(A_eq=np.eye(2), b_eq=[3, 4]).center == pytest.approx(
+        [3, 4]
+    )  # a single point
 
 
 # --- mistakes
@@ -310,47 +350,118 @@ def test_the_center_of_a_polytope_keeps_its_distance() -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: bizol.Box([0, 2], [1, 1]), r"Box.*empty: in coordinate 1 the lower bound 2 exceeds the upper bound 1"),
+        (
+            lambda: bizol.Box([0, 2], [1, 1]),
+            r"Box.*empty: in coordinate 1 the lower bound 2 exceeds the upper bound 1",
+        ),
         (lambda: bizol.Box([0], [np.inf]), r"Box.*must be bounded, but coordinate 0 is not"),
-        (lambda: bizol.Box([0, 0], [1]), r"Box\(upper=\.\.\.\) must be a vector of size 2, got shape \(1,\)"),
-        (lambda: bizol.Box([[0]], [1]), r"Box\(lower=\.\.\.\) must be a non-empty vector, got shape \(1, 1\)"),
-        (lambda: bizol.Box([np.nan], [1]), r"Box\(lower=\.\.\.\) must hold numbers, but entry \(0,\) is NaN"),
+        (
+            lambda: bizol.Box([0, 0], [1]),
+            r"Box\(upper=\.\.\.\) must be a vector of size 2, got shape \(1,\)",
+        ),
+        (
+            lambda: bizol.Box([[0]], [1]),
+            r"Box\(lower=\.\.\.\) must be a non-empty vector, got shape \(1, 1\)",
+        ),
+        (
+            lambda: bizol.Box([np.nan], [1]),
+            r"Box\(lower=\.\.\.\) must hold numbers, but entry \(0,\) is NaN",
+        ),
         (lambda: bizol.Box(["a"], [1]), r"Box\(lower=\.\.\.\) must be an array of numbers"),
-        (lambda: bizol.Box([], []), r"Box\(lower=\.\.\.\) must be a non-empty vector, got shape \(0,\)"),
-        (lambda: bizol.Ball([0], -1), r"Ball\(radius=\.\.\.\) must be a positive, finite number, got -1"),
+        (
+            lambda: bizol.Box([], []),
+            r"Box\(lower=\.\.\.\) must be a non-empty vector, got shape \(0,\)",
+        ),
+        (
+            lambda: bizol.Ball([0], -1),
+            r"Ball\(radius=\.\.\.\) must be a positive, finite number, got -1",
+        ),
         (lambda: bizol.Ball([np.inf], 1), r"Ball\(center=\.\.\.\) must be finite"),
-        (lambda: bizol.Ball([0], True), r"Ball\(radius=\.\.\.\) must be a positive, finite number, got True"),
+        (
+            lambda: bizol.Ball([0], True),
+            r"Ball\(radius=\.\.\.\) must be a positive, finite number, got True",
+        ),
         (lambda: bizol.L1Ball([0], 0), r"L1Ball\(radius=\.\.\.\) must be a positive"),
-        (lambda: bizol.LpBall([0], 1, p=0.5), r"LpBall\(p=\.\.\.\) must be in \[1, inf\], where the ball is convex"),
-        (lambda: bizol.Ellipsoid([0, 0], [[1, 2], [0, 1]]), r"Ellipsoid\(shape=\.\.\.\) must be a symmetric matrix"),
-        (lambda: bizol.Ellipsoid([0, 0], [[1, 0], [0, 0]]), r"must be positive definite, its smallest eigenvalue is 0"),
-        (lambda: bizol.Ellipsoid([0, 0], np.eye(3)), r"Ellipsoid\(shape=\.\.\.\) must be a matrix with 2 columns"),
-        (lambda: bizol.Simplex(0), r"Simplex\(dimension=\.\.\.\) must be a positive integer, got 0"),
+        (
+            lambda: bizol.LpBall([0], 1, p=0.5),
+            r"LpBall\(p=\.\.\.\) must be in \[1, inf\], where the ball is convex",
+        ),
+        (
+            lambda: bizol.Ellipsoid([0, 0], [[1, 2], [0, 1]]),
+            r"Ellipsoid\(shape=\.\.\.\) must be a symmetric matrix",
+        ),
+        (
+            lambda: bizol.Ellipsoid([0, 0], [[1, 0], [0, 0]]),
+            r"must be positive definite, its smallest eigenvalue is 0",
+        ),
+        (
+            lambda: bizol.Ellipsoid([0, 0], np.eye(3)),
+            r"Ellipsoid\(shape=\.\.\.\) must be a matrix with 2 columns",
+        ),
+        (
+            lambda: bizol.Simplex(0),
+            r"Simplex\(dimension=\.\.\.\) must be a positive integer, got 0",
+        ),
         (lambda: bizol.Simplex(2, total=0), r"Simplex\(total=\.\.\.\) must be a positive"),
-        (lambda: bizol.CappedSimplex([0.1, 0.2], 1), r"CappedSimplex.*empty: the caps add up to 0.3"),
-        (lambda: bizol.BudgetSet([0.1, 0.0], 1), r"BudgetSet\(upper=\.\.\.\) must be positive, got 0 at coordinate 1"),
+        (
+            lambda: bizol.CappedSimplex([0.1, 0.2], 1),
+            r"CappedSimplex.*empty: the caps add up to 0.3",
+        ),
+        (
+            lambda: bizol.BudgetSet([0.1, 0.0], 1),
+            r"BudgetSet\(upper=\.\.\.\) must be positive, got 0 at coordinate 1",
+        ),
         (
             lambda: bizol.ConvexHull(np.array([[0, np.inf], [1, 1]])),
             r"ConvexHull\(points=\.\.\.\) must be finite, but row 0",
         ),
-        (lambda: bizol.ConvexHull([1, 2]), r"ConvexHull\(points=\.\.\.\) must be a non-empty matrix, got shape \(2,\)"),
+        (
+            lambda: bizol.ConvexHull([1, 2]),
+            r"ConvexHull\(points=\.\.\.\) must be a non-empty matrix, got shape \(2,\)",
+        ),
         (lambda: bizol.Polytope(lower=0), r"Polytope.*needs a matrix .* to know its dimension"),
-        (lambda: bizol.Polytope(A_ub=[[1.0]]), r"Polytope\(A_ub=\.\.\., b_ub=\.\.\.\) must be given together"),
+        (
+            lambda: bizol.Polytope(A_ub=[[1.0]]),
+            r"Polytope\(A_ub=\.\.\., b_ub=\.\.\.\) must be given together",
+        ),
         (lambda: bizol.Polytope([[1, 1]], [1]), r"Polytope.*must be bounded"),
         (lambda: bizol.Polytope([[1], [-1]], [0, -1]), r"Polytope.*is empty"),
-        (lambda: bizol.Polytope(lower=[1, 1], upper=[0, 2]), r"Polytope.*is empty: in coordinate 0"),
-        (lambda: bizol.Polytope([[1, np.inf]], [1]), r"Polytope\(A_ub=\.\.\., b_ub=\.\.\.\) must be finite"),
-        (lambda: bizol.NuclearNormBall((2, 0)), r"NuclearNormBall\(shape=\.\.\.\) must be a positive integer, got 0"),
+        (
+            lambda: bizol.Polytope(lower=[1, 1], upper=[0, 2]),
+            r"Polytope.*is empty: in coordinate 0",
+        ),
+        (
+            lambda: bizol.Polytope([[1, np.inf]], [1]),
+            r"Polytope\(A_ub=\.\.\., b_ub=\.\.\.\) must be finite",
+        ),
+        (
+            lambda: bizol.NuclearNormBall((2, 0)),
+            r"NuclearNormBall\(shape=\.\.\.\) must be a positive integer, got 0",
+        ),
         (lambda: bizol.NuclearNormBall(3), r"NuclearNormBall\(shape=\.\.\.\) must be a pair"),  # type: ignore[arg-type]
         (lambda: bizol.Spectraplex(-1), r"Spectraplex\(side=\.\.\.\) must be a positive integer"),
         (lambda: bizol.Product([]), r"Product\(factors=\.\.\.\) needs at least one set"),
-        (lambda: bizol.Product([3]), r"Product\(factors=\.\.\.\)\[0\] must be a feasible set, got 3"),  # type: ignore[list-item]
-        (lambda: bizol.Translated(bizol.Simplex(2), [np.inf, 0]), r"Translated\(shift=\.\.\.\) must be finite"),
-        (lambda: bizol.Translated(bizol.Simplex(2), [1]), r"Translated\(shift=\.\.\.\) must be a vector of size 2"),
-        (lambda: bizol.Scaled(bizol.Simplex(2), 0), r"Scaled\(factor=\.\.\.\) must be finite and not zero, got 0"),
+        (
+            lambda: bizol.Product([3]),
+            r"Product\(factors=\.\.\.\) must hold feasible sets, but entry 0 is 3",
+        ),  # type: ignore[list-item]
+        (
+            lambda: bizol.Translated(bizol.Simplex(2), [np.inf, 0]),
+            r"Translated\(shift=\.\.\.\) must be finite",
+        ),
+        (
+            lambda: bizol.Translated(bizol.Simplex(2), [1]),
+            r"Translated\(shift=\.\.\.\) must be a vector of size 2",
+        ),
+        (
+            lambda: bizol.Scaled(bizol.Simplex(2), 0),
+            r"Scaled\(factor=\.\.\.\) must be finite and not zero, got 0",
+        ),
     ],
 )
-def test_a_mistake_names_the_argument_the_rule_and_the_value(make: Callable[[], object], message: str) -> None:
+def test_a_mistake_names_the_argument_the_rule_and_the_value(
+    make: Callable[[], object], message: str
+) -> None:
     with pytest.raises(ValueError, match=message):
         make()
 
@@ -407,7 +518,9 @@ def test_units_do_not_change_a_polytope(unit: float, what: str) -> None:
     plain = bizol.Polytope(A_UB, B_UB, lower=-2, upper=2)
     scaled = bizol.Polytope(unit * A_UB, unit * size * B_UB, lower=-2 * size, upper=2 * size)
     for cost in np.random.default_rng(0).standard_normal((5, 4)):
-        assert scaled.minimize_linear(cost) / size == pytest.approx(plain.minimize_linear(cost), abs=1e-7)
+        assert scaled.minimize_linear(cost) / size == pytest.approx(
+            plain.minimize_linear(cost), abs=1e-7
+        )
 
 
 def test_loose_bounds_do_not_blow_up_the_diameter() -> None:
@@ -450,7 +563,9 @@ def test_costs_of_any_size_have_the_same_vertex(size: float) -> None:
     cost = np.array([3.0, -4.0, 1.0])
     for name in ("ball", "ellipsoid", "lp-ball, p=4", "box", "l1-ball"):
         feasible_set = EXAMPLES[name][0]
-        assert feasible_set.minimize_linear(size * cost) == pytest.approx(feasible_set.minimize_linear(cost))
+        assert feasible_set.minimize_linear(size * cost) == pytest.approx(
+            feasible_set.minimize_linear(cost)
+        )
 
 
 def test_caps_that_just_add_up_are_accepted() -> None:
@@ -476,7 +591,9 @@ def test_symmetry_is_judged_by_the_size_of_the_matrix() -> None:
 def test_ties_go_where_the_comments_say() -> None:
     flat = np.ones(3)
     assert bizol.Simplex(3).minimize_linear(flat).tolist() == [1, 0, 0]
-    assert bizol.CappedSimplex(np.full(3, 0.6)).minimize_linear(flat) == pytest.approx([0.6, 0.4, 0])
+    assert bizol.CappedSimplex(np.full(3, 0.6)).minimize_linear(flat) == pytest.approx(
+        [0.6, 0.4, 0]
+    )
     assert bizol.L1Ball(np.zeros(3)).minimize_linear(flat).tolist() == [-1, 0, 0]
     assert bizol.LpBall(np.zeros(3), p=1).minimize_linear(flat).tolist() == [-1, 0, 0]
     assert bizol.ConvexHull([[1, 0], [0, 1]]).minimize_linear(np.ones(2)).tolist() == [1, 0]

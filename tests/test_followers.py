@@ -62,8 +62,14 @@ def test_many_decisions_at_once_give_the_same_responses(follower: Any) -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: BoxProjection(D, D, D, D), r"BoxProjection\(matrix=\.\.\.\) must be a non-empty matrix"),
-        (lambda: BoxProjection(A, D[:2], D, D), r"BoxProjection\(offset=\.\.\.\) must be a vector of size 5"),
+        (
+            lambda: BoxProjection(D, D, D, D),
+            r"BoxProjection\(matrix=\.\.\.\) must be a non-empty matrix",
+        ),
+        (
+            lambda: BoxProjection(A, D[:2], D, D),
+            r"BoxProjection\(offset=\.\.\.\) must be a vector of size 5",
+        ),
         (lambda: BoxProjection(A, D, CAPACITY, -CAPACITY), r"leaves agent 0 no choice at all"),
         (lambda: BallProjection(A, D, 0), r"BallProjection\(radius=\.\.\.\) must be a positive"),
     ],

@@ -37,7 +37,9 @@ def plain() -> bizol.Solution:
 
 @pytest.mark.parametrize("workers", [None, 3])
 @pytest.mark.parametrize("once", [False, True])
-def test_a_program_answers_as_a_function_would(once: bool, workers: int | None, tmp_path: Path) -> None:
+def test_a_program_answers_as_a_function_would(
+    once: bool, workers: int | None, tmp_path: Path
+) -> None:
     follower = Command([*PROGRAM, "once" if once else "well"], once=once)
     solution = bizol.minimize(
         saturated(response=follower),
@@ -49,7 +51,9 @@ def test_a_program_answers_as_a_function_would(once: bool, workers: int | None, 
     )
     assert np.array_equal(solution.last.x, plain().last.x)
     answers = [event for event in Journal(tmp_path / "run.bizol").events() if event.kind == "ok"]
-    assert [event.info.strip() for event in answers] == [f"asked with seed {event.seed}" for event in answers]
+    assert [event.info.strip() for event in answers] == [
+        f"asked with seed {event.seed}" for event in answers
+    ]
 
 
 def test_one_process_is_kept_for_a_thread_and_ended_with_the_run() -> None:
@@ -71,7 +75,12 @@ for line in sys.stdin: print(json.dumps({"y": [os.getpid()]}), flush=True)
 @pytest.mark.parametrize(
     ("how", "once", "error", "message"),
     [
-        ("dies", False, ChildProcessError, "the program ended without an answer: exit code 4: .*no fuel"),
+        (
+            "dies",
+            False,
+            ChildProcessError,
+            "the program ended without an answer: exit code 4: .*no fuel",
+        ),
         ("dies", True, ChildProcessError, "the program ended without an answer: exit code 4"),
         ("hangs", False, TimeoutError, "no answer within 1 seconds"),
         ("complains", False, RuntimeError, "out of range"),
@@ -79,7 +88,9 @@ for line in sys.stdin: print(json.dumps({"y": [os.getpid()]}), flush=True)
         ("chats", False, ValueError, r'the answer must be \{"y": \[\.\.\.\]\}'),
     ],
 )
-def test_a_program_that_misbehaves_is_understood(how: str, once: bool, error: Any, message: str) -> None:
+def test_a_program_that_misbehaves_is_understood(
+    how: str, once: bool, error: Any, message: str
+) -> None:
     follower = Command([*PROGRAM, how], once=once, timeout=1.0)
     with pytest.raises(error, match=f"(?s){message}"):
         follower(FAR)
@@ -92,7 +103,12 @@ def test_a_program_that_misbehaves_is_understood(how: str, once: bool, error: An
 def test_the_death_of_a_program_is_a_death_in_the_journal_too(tmp_path: Path) -> None:
     problem = saturated(response=Command([*PROGRAM, "dies"]), objective=_toward_far())
     solution = bizol.minimize(
-        problem, FAR, method=METHOD, budget=40, retries=Retries(wait=0), journal=tmp_path / "run.bizol"
+        problem,
+        FAR,
+        method=METHOD,
+        budget=40,
+        retries=Retries(wait=0),
+        journal=tmp_path / "run.bizol",
     )
     failed = [event for event in Journal(tmp_path / "run.bizol").events() if event.kind == "fail"]
     assert solution.status in (Status.UNANSWERED, Status.FAILING)
@@ -100,7 +116,9 @@ def test_the_death_of_a_program_is_a_death_in_the_journal_too(tmp_path: Path) ->
 
 
 def _toward_far() -> bizol.Objective:
-    return bizol.Objective(lambda x, y: -x[0], lambda x, y: np.array([-1.0, 0, 0]), lambda x, y: 0 * y)
+    return bizol.Objective(
+        lambda x, y: -x[0], lambda x, y: np.array([-1.0, 0, 0]), lambda x, y: 0 * y
+    )
 
 
 def test_a_program_ends_with_the_process_that_asks_it(tmp_path: Path) -> None:
@@ -119,7 +137,9 @@ def test_a_command_is_not_a_line_for_a_shell(tmp_path: Path) -> None:
     with pytest.raises((ChildProcessError, ValueError)):
         Command(["cat", ";", "touch", str(mark)], once=True)(X)
     assert not mark.exists()
-    with pytest.raises(ValueError, match=r"must be a program and its arguments, as a list, got 'cat x'"):
+    with pytest.raises(
+        ValueError, match=r"must be a program and its arguments, as a list, got 'cat x'"
+    ):
         Command("cat x")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"Command\(timeout=\.\.\.\) must be"):
         Command(["cat"], timeout=0)
@@ -129,7 +149,9 @@ def test_a_command_is_not_a_line_for_a_shell(tmp_path: Path) -> None:
 
 def test_a_program_beside_the_run_file_is_found(tmp_path: Path) -> None:
     program = tmp_path / "simulator"
-    program.write_text(f"#!{sys.executable}\nimport json\nprint(json.dumps({{'y': json.loads(input())['x']}}))\n")
+    program.write_text(
+        f"#!{sys.executable}\nimport json\nprint(json.dumps({{'y': json.loads(input())['x']}}))\n"
+    )
     program.chmod(0o755)
     assert Command(["./simulator"], once=True, folder=str(tmp_path))(X) == X.tolist()
 
@@ -183,7 +205,9 @@ def service() -> Iterator[str]:
 
 
 def test_a_service_answers_as_a_function_would(service: str) -> None:
-    solution = bizol.minimize(saturated(response=Http(f"{service}/well")), method=METHOD, budget=40, seed=0)
+    solution = bizol.minimize(
+        saturated(response=Http(f"{service}/well")), method=METHOD, budget=40, seed=0
+    )
     assert np.array_equal(solution.last.x, plain().last.x)
 
 
@@ -198,7 +222,9 @@ def test_only_trouble_on_the_way_and_of_the_server_is_asked_again(
     Service.seen.clear()
     monkeypatch.setenv("TOKEN", "very secret")
     path = tmp_path / "run.bizol"
-    refused = bizol.minimize(saturated(response=Http(f"{service}/forbidden", token="TOKEN")), journal=path, **options)
+    refused = bizol.minimize(
+        saturated(response=Http(f"{service}/forbidden", token="TOKEN")), journal=path, **options
+    )
     assert refused.status is Status.FAILING
     assert "status 403: no: Bearer ***" in refused.message
     assert len(Service.seen) == 5  # five different queries, none of them twice
@@ -206,7 +232,9 @@ def test_only_trouble_on_the_way_and_of_the_server_is_asked_again(
     assert b"very secret" not in path.read_bytes()
 
 
-def test_a_service_that_misbehaves_is_understood(service: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_service_that_misbehaves_is_understood(
+    service: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(TimeoutError, match=r"no answer within 0\.2 seconds"):
         Http(f"{service}/slow", timeout=0.2)(X)
     with pytest.raises(ValueError, match=r'the answer must be \{"y": \[\.\.\.\]\}, got \'<html>\''):

@@ -11,13 +11,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bizol.arrays import Point
-from bizol.methods.forecasts import Curved, Straight, curved, judged
+from bizol.methods.foresight.forecasts import Curved, Straight, curved, judged
 from bizol.problem import Anchor
 from bizol.sensitivity import remember
 
 
 def answer(at: Point, response: Point) -> Anchor:
-    return Anchor(at=at, response=response, value=0.0, grad_x=np.zeros_like(at), grad_y=np.zeros_like(response))
+    return Anchor(
+        at=at,
+        response=response,
+        value=0.0,
+        grad_x=np.zeros_like(at),
+        grad_y=np.zeros_like(response),
+    )
 
 
 def answers(response: Callable[[Point], Point], points: np.ndarray) -> list[Anchor]:
@@ -41,7 +47,9 @@ def test_a_quadratic_response_is_forecast_once_there_are_answers_enough(seed: in
     exact = response(here.at + step) - here.response
     assert forecast.change(step) == pytest.approx(exact, abs=0.02 * (1 + np.abs(exact).max()))
     straight = Straight(remember([], here.at, scale=1.0, most=3))
-    assert np.linalg.norm(forecast.change(step) - exact) < np.linalg.norm(straight.change(step) - exact)
+    assert np.linalg.norm(forecast.change(step) - exact) < np.linalg.norm(
+        straight.change(step) - exact
+    )
 
 
 def test_an_affine_response_is_forecast_by_answers_on_both_sides() -> None:
@@ -52,10 +60,14 @@ def test_an_affine_response_is_forecast_by_answers_on_both_sides() -> None:
     forecast = curved(others, here, most=10)
     assert forecast is not None
     assert forecast.size == 8
-    assert forecast.pull_back(np.zeros(4), np.ones(6)) == pytest.approx(jacobian.sum(axis=0), rel=1e-3)
+    assert forecast.pull_back(np.zeros(4), np.ones(6)) == pytest.approx(
+        jacobian.sum(axis=0), rel=1e-3
+    )
     one_sided = curved(others[:4], here, most=10)
     assert one_sided is not None
-    assert one_sided.pull_back(np.zeros(4), np.ones(6)) == pytest.approx(jacobian.sum(axis=0) / 1.05, rel=1e-3)
+    assert one_sided.pull_back(np.zeros(4), np.ones(6)) == pytest.approx(
+        jacobian.sum(axis=0) / 1.05, rel=1e-3
+    )
 
 
 def test_the_pullback_is_the_derivative_of_the_change() -> None:
@@ -65,7 +77,9 @@ def test_the_pullback_is_the_derivative_of_the_change() -> None:
     assert forecast is not None
     step, covector, small = rng.standard_normal(3), rng.standard_normal(5), 1e-5
     numeric = [
-        covector @ (forecast.change(step + small * axis) - forecast.change(step - small * axis)) / (2 * small)
+        covector
+        @ (forecast.change(step + small * axis) - forecast.change(step - small * axis))
+        / (2 * small)
         for axis in np.eye(3)
     ]
     assert forecast.pull_back(step, covector) == pytest.approx(numeric, rel=1e-6, abs=1e-8)
@@ -95,7 +109,9 @@ def test_responses_stay_in_their_library() -> None:
     forecast = curved(others, here, most=5)
     assert isinstance(forecast, Curved)
     assert type(forecast.change(np.ones(2))).__module__.startswith("array_api_strict")
-    assert forecast.pull_back(np.zeros(2), strict.asarray([1.0, 0.0])) == pytest.approx([3, 0], rel=1e-3)
+    assert forecast.pull_back(np.zeros(2), strict.asarray([1.0, 0.0])) == pytest.approx(
+        [3, 0], rel=1e-3
+    )
 
 
 def test_the_forecast_that_was_closer_lately_has_the_smaller_error() -> None:
@@ -107,7 +123,9 @@ def test_the_forecast_that_was_closer_lately_has_the_smaller_error() -> None:
     ignorant = Straight(remember([], here.at, scale=1.0, most=2))
     errors = judged((), (ignorant, bent), here, others[12:])
     assert errors[1] < 0.1 * errors[0]
-    assert errors[0] == pytest.approx(sum(0.8**age for age in range(7)))  # no change forecast: wrong by all of it
+    assert errors[0] == pytest.approx(
+        sum(0.8**age for age in range(7))
+    )  # no change forecast: wrong by all of it
     later = judged(errors, (ignorant, bent), here, [answer(here.at + 1, here.response)])
     assert later[0] == pytest.approx(0.8 * errors[0])  # nothing changed, nothing to be wrong about
     assert judged((1.0,), (ignorant, bent), here, []) == (0.0, 0.0)  # of another set of forecasts

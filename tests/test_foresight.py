@@ -18,11 +18,11 @@ from benchmarks.queries import calibrated, dominated, reference
 from bizol import EvaluationError, Foresight, Objective, Problem
 from bizol.feasible_sets.protocol import projection
 from bizol.methods import foresight
-from bizol.methods.descent import _onto_region, descend
-from bizol.methods.foresight import ForesightState, _between
+from bizol.methods.foresight.descent import _onto_region, descend
+from bizol.methods.foresight.foresight import ForesightState, _between
 from bizol.problem import UnansweredError
 from bizol.sensitivity import Secant, remember
-from bizol.solution import Recorder
+from bizol.run.solution import Recorder
 from bizol.testing import check_method
 from tests.problems import Array, affine, saturated
 
@@ -31,7 +31,9 @@ SETS: dict[str, bizol.FeasibleSet] = {
     "ball": bizol.Ball(np.zeros(4), 1.5),
     "simplex": bizol.Simplex(4),
     "l1": bizol.L1Ball(np.zeros(4), 1.0),
-    "polytope": bizol.Polytope(A_ub=np.ones((1, 4)), b_ub=[1.0], lower=-np.ones(4), upper=np.ones(4)),
+    "polytope": bizol.Polytope(
+        A_ub=np.ones((1, 4)), b_ub=[1.0], lower=-np.ones(4), upper=np.ones(4)
+    ),
     "hull": bizol.ConvexHull(np.vstack([np.eye(4), -np.eye(4), np.full(4, 0.7)])),
     "product": bizol.Product([bizol.Simplex(2), bizol.Ball(np.zeros(2), 1.0)]),
 }
@@ -49,7 +51,11 @@ class Watched:
 
     def __call__(self, x: Array) -> Array:
         assert self.problem.feasible_set.contains(x), "asked outside of X"
-        y = self.problem.response(x[None])[0] if self.problem.vectorized else self.problem.response(x)
+        y = (
+            self.problem.response(x[None])[0]
+            if self.problem.vectorized
+            else self.problem.response(x)
+        )
         y = y * (1 + self.noise * self.rng.standard_normal(y.shape))
         self.points.append(x.copy())
         self.values.append(float(self.problem.objective.values(x[None], y[None])[0]))
@@ -71,7 +77,9 @@ def kinked(n: int) -> Problem:
 
 
 class TestQueries:
-    @pytest.mark.parametrize("kind", ["box, calibrated", "ball, calibrated", "box, dominated", "ball, dominated"])
+    @pytest.mark.parametrize(
+        "kind", ["box, calibrated", "ball, calibrated", "box, dominated", "ball, dominated"]
+    )
     def test_a_hundred_queries_are_enough_for_a_thousandth_and_three_hundred_for_a_ten_thousandth(
         self, kind: str
     ) -> None:
@@ -84,7 +92,9 @@ class TestQueries:
         best = reference(problem, start)
         first = float(problem.objective.value(start, problem.response(start)))
         for budget, wanted in ((100, 1e-3), (300, 1e-4)):
-            reached = [bizol.minimize(problem, start, budget=budget, seed=seed).value for seed in range(5)]
+            reached = [
+                bizol.minimize(problem, start, budget=budget, seed=seed).value for seed in range(5)
+            ]
             assert (np.median(reached) - best) / (first - best) <= wanted
 
     def test_an_affine_response_is_solved_within_two_rounds_of_its_directions(self) -> None:
@@ -109,7 +119,9 @@ class TestQueries:
         best = reference(problem, start)
         first = float(problem.objective.value(start, problem.response(start)))
         few = bizol.minimize(problem, start, budget=60, seed=0).value
-        many = bizol.minimize(problem, start, budget=3_000, seed=0, method=bizol.BiZOL(0.08, 0.1, 10)).value
+        many = bizol.minimize(
+            problem, start, budget=3_000, seed=0, method=bizol.BiZOL(0.08, 0.1, 10)
+        ).value
         assert (few - best) / (first - best) < 1e-2 < (many - best) / (first - best)
 
 
@@ -135,7 +147,9 @@ class TestLaws:
         states = bizol.iterate(problem, method, 0.9 * np.ones(3), seed=0)
         state = next(state for state in states if state.turn == "try")
         tired = replace(state, stalled=99, height=1e9)  # so that no gain counts
-        after = method.tell(tired, np.array([problem.response(point) for point in method.ask(tired)]))
+        after = method.tell(
+            tired, np.array([problem.response(point) for point in method.ask(tired)])
+        )
         assert after.turn == "look"
         assert after.move is not None
         assert after.move.landed is not None
@@ -160,9 +174,13 @@ class TestLaws:
         assert found <= lowest + 1e-4 * (1 + abs(lowest))
 
     @given(
-        x_scales=st.tuples(*3 * [st.integers(-40, 40)]), y_scale=st.integers(-40, 40), value_scale=st.integers(-40, 40)
+        x_scales=st.tuples(*3 * [st.integers(-40, 40)]),
+        y_scale=st.integers(-40, 40),
+        value_scale=st.integers(-40, 40),
     )
-    def test_units_change_nothing(self, x_scales: tuple[int, ...], y_scale: int, value_scale: int) -> None:
+    def test_units_change_nothing(
+        self, x_scales: tuple[int, ...], y_scale: int, value_scale: int
+    ) -> None:
         """Powers of two scale floating-point numbers exactly, so the runs agree to the last bit."""
         a, b, c = 2.0 ** np.array(x_scales), 2.0**y_scale, 2.0**value_scale
         plain = saturated(3)
@@ -184,7 +202,10 @@ class TestLaws:
     def test_several_workers_are_asked_at_a_time_and_help(self) -> None:
         problem, start = dominated()
         method = Foresight(workers=8)
-        sizes = {len(method.ask(state)) for state in islice(bizol.iterate(problem, method, start, seed=0), 12)}
+        sizes = {
+            len(method.ask(state))
+            for state in islice(bizol.iterate(problem, method, start, seed=0), 12)
+        }
         assert sizes == {8}
         alone = bizol.minimize(problem, start, budget=12, seed=0).value
         together = bizol.minimize(problem, start, budget=12 * 8, seed=0, method=method).value
@@ -213,7 +234,9 @@ class TestLaws:
             problem,
             response=lambda x: np.minimum(2 * x, 0.7),
             objective=Objective(
-                lambda x, y: float(x @ x + ((y - 0.5) ** 2).sum()), lambda x, y: 2 * x, lambda x, y: 2 * (y - 0.5)
+                lambda x, y: float(x @ x + ((y - 0.5) ** 2).sum()),
+                lambda x, y: 2 * x,
+                lambda x, y: 2 * (y - 0.5),
             ),
         )
         theirs = bizol.minimize(problem, budget=25, seed=0)
@@ -228,7 +251,9 @@ class TestThrift:
     def bottom() -> Iterator[ForesightState]:
         """Run φ = y² with y = x on [−1, 1] from its minimum, where no forecast sees a way down."""
         objective = Objective(lambda x, y: y @ y, lambda x, y: 0 * x, lambda x, y: 2 * y)
-        return bizol.iterate(Problem(objective, np.copy, bizol.Box([-1.0], [1.0])), Foresight(), [0.0], seed=0)
+        return bizol.iterate(
+            Problem(objective, np.copy, bizol.Box([-1.0], [1.0])), Foresight(), [0.0], seed=0
+        )
 
     def test_explorations_do_not_repeat_a_question(self) -> None:
         """On a line there are two ways to go, and six explorations with the same view."""
@@ -243,10 +268,14 @@ class TestThrift:
     def test_a_trial_goes_no_farther_than_twenty_radii(self) -> None:
         problem, method = saturated(3), Foresight()
         states = bizol.iterate(problem, method, 0.9 * np.ones(3), seed=0)
-        state = next(state for state in states if state.turn == "try" and method._planned(state).trials)
+        state = next(
+            state for state in states if state.turn == "try" and method._planned(state).trials
+        )
         for radius, cut in ((1.0, False), (1e-3, True)):
             narrow = replace(state, radius=radius)
-            length = np.linalg.norm(method.ask(narrow)[0] - state.x) / 2  # [−1, 1] in units of its own
+            length = (
+                np.linalg.norm(method.ask(narrow)[0] - state.x) / 2
+            )  # [−1, 1] in units of its own
             assert (length == pytest.approx(20 * radius)) == cut
             assert method._planned(narrow).gain > 0
 
@@ -263,7 +292,9 @@ class TestThrift:
     def test_a_trial_is_not_asked_where_the_answer_is_known(self) -> None:
         problem, method = saturated(3), Foresight()
         states = bizol.iterate(problem, method, 0.9 * np.ones(3), seed=0)
-        state = next(state for state in states if state.turn == "try" and method._planned(state).trials)
+        state = next(
+            state for state in states if state.turn == "try" and method._planned(state).trials
+        )
         at = method.ask(state)[0]
         known = problem.objective.anchor(at, problem.response(at))
         again = method.ask(replace(state, observed=(*state.observed, known)))[0]
@@ -278,11 +309,15 @@ class TestThrift:
         assert max(plan.sensitivity.rank for plan in plans) == 3
         assert sum(plan.complete for plan in plans) > 20
         for state, plan in zip(states, plans, strict=True):
-            assert (np.linalg.norm(plan.queries[0] - state.x) > 1e-9) == (state.turn in ("try", "explore"))
+            assert (np.linalg.norm(plan.queries[0] - state.x) > 1e-9) == (
+                state.turn in ("try", "explore")
+            )
 
     def test_two_answers_a_rounding_error_apart_say_nothing_of_a_slope(self) -> None:
         problem, method = saturated(3), Foresight()
-        state = next(state for state in bizol.iterate(problem, method, seed=0) if state.turn == "explore")
+        state = next(
+            state for state in bizol.iterate(problem, method, seed=0) if state.turn == "explore"
+        )
         plan = method._planned(state)
         for away, learned in ((1e-14, 0), (1e-3, 1)):
             object.__setattr__(state, "_plan", replace(plan, queries=(state.x + away)[None]))
@@ -304,12 +339,16 @@ class TestTrust:
         assert method._planned(states[first + n - rank]).sensitivity.rank == n
         assert not states[first + n - rank].learning
 
-    def test_learning_ends_where_no_more_directions_are_kept(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_learning_ends_where_no_more_directions_are_kept(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr(foresight, "WORK", 1)  # sixty vectors are kept of eighty
         states = list(islice(bizol.iterate(kinked(80), Foresight(), seed=0), 100))
         begun = next(index for index, state in enumerate(states) if state.learning)
         ended = next(index for index in range(begun, 100) if not states[index].learning)
-        ranks = [Foresight()._planned(states[index]).sensitivity.rank for index in (ended - 1, ended)]
+        ranks = [
+            Foresight()._planned(states[index]).sensitivity.rank for index in (ended - 1, ended)
+        ]
         assert ranks == [59, 60]
         assert sum(Foresight()._planned(state).trials for state in states[62:]) > 5
 
@@ -322,7 +361,11 @@ class TestTrust:
         assert plan.complete
         assert states[at].radius == pytest.approx(0.5 * plan.length)
         assert states[at].damping == 0.0
-        trials = [(state, method._planned(state)) for state in states[at:] if method._planned(state).trials]
+        trials = [
+            (state, method._planned(state))
+            for state in states[at:]
+            if method._planned(state).trials
+        ]
         assert len(trials) > 5
         assert all(plan.length <= state.radius * (1 + 1e-12) for state, plan in trials)
         assert any(plan.length > 0.9 * state.radius for state, plan in trials)
@@ -349,7 +392,10 @@ class TestTrust:
     def test_explorations_are_about_as_wide_as_the_region(self) -> None:
         states = islice(bizol.iterate(kinked(6), Foresight(), seed=0), 60)
         exploring = [state for state in states if state.cautious and state.turn == "explore"]
-        shares = [np.linalg.norm(Foresight().ask(s)[0] / s.space.units - s.z) / s.radius for s in exploring]
+        shares = [
+            np.linalg.norm(Foresight().ask(s)[0] / s.space.units - s.z) / s.radius
+            for s in exploring
+        ]
         assert max(shares) == pytest.approx(0.7)
         assert np.median(shares) > 0.5
 
@@ -357,9 +403,16 @@ class TestTrust:
         method = Foresight()
         state = next(s for s in bizol.iterate(kinked(6), method, seed=0) if s.cautious)
         plan = method._planned(state)
-        for share, ratio, wanted in ((1.0, 0.8, 2.0), (1.0, 0.5, 1.0), (0.2, 0.5, 0.5), (0.2, 0.8, 0.5)):
+        for share, ratio, wanted in (
+            (1.0, 0.8, 2.0),
+            (1.0, 0.5, 1.0),
+            (0.2, 0.5, 0.5),
+            (0.2, 0.8, 0.5),
+        ):
             tried = replace(plan, length=share * state.radius)
-            assert method._region(state, tried, ratio).radius == pytest.approx(wanted * state.radius)
+            assert method._region(state, tried, ratio).radius == pytest.approx(
+                wanted * state.radius
+            )
 
     def test_before_a_descent_is_given_up_one_question_is_asked_twice(self) -> None:
         """And costs nothing: it takes the place of the last trial that a descent has."""
@@ -370,7 +423,9 @@ class TestTrust:
         worse = problem.response(stuck.anchor.at)[None] + 1.0
         after = method.tell(stuck, worse)
         assert (after.turn, after.descents) == ("echo", 0)
-        same = method.tell(after, after.anchor.response[None]) if after.anchor is not None else after
+        same = (
+            method.tell(after, after.anchor.response[None]) if after.anchor is not None else after
+        )
         assert (same.noise, same.descents) == (0.0, 1)
 
 
@@ -387,7 +442,9 @@ class TestTrouble:
             bizol.Box([0.0], [2.0]),
         )
         solution = bizol.minimize(problem, [1.9], budget=40, seed=0)
-        assert solution.value == pytest.approx(0.65**2 - np.log(0.65), abs=1e-2)  # to the right of the cliff at 1.15
+        assert solution.value == pytest.approx(
+            0.65**2 - np.log(0.65), abs=1e-2
+        )  # to the right of the cliff at 1.15
         assert "not defined" in solution.message
         with pytest.raises(EvaluationError, match="finite"):
             bizol.minimize(problem, [0.1], budget=40, seed=0)
@@ -404,7 +461,9 @@ class TestTrouble:
         after = method.tell(start, responses, answered=np.array([False, True, True, True]))
         assert len(after.observed) == 3
         assert after.best is not None
-        assert after.best.value == min(problem.objective.values(method.ask(start)[1:], responses[1:]))
+        assert after.best.value == min(
+            problem.objective.values(method.ask(start)[1:], responses[1:])
+        )
 
     def test_what_is_asked_is_the_methods_own_whoever_asked_before(self) -> None:
         state = Foresight().start(saturated(3), seed=0)
@@ -436,8 +495,12 @@ class TestTrouble:
             lambda x: np.exp(3 * x),
             bizol.Box(-np.ones(3), np.ones(3)),
         )
-        assert bizol.minimize(problem, budget=60, seed=0).x == pytest.approx(np.full(3, 0.15), abs=1e-3)
-        assert bizol.minimize(problem, np.ones(3), budget=60, seed=0).x == pytest.approx(np.full(3, 0.15), abs=1e-2)
+        assert bizol.minimize(problem, budget=60, seed=0).x == pytest.approx(
+            np.full(3, 0.15), abs=1e-3
+        )
+        assert bizol.minimize(problem, np.ones(3), budget=60, seed=0).x == pytest.approx(
+            np.full(3, 0.15), abs=1e-2
+        )
 
     def test_a_forecast_that_was_wrong_is_trusted_less_and_one_that_was_right_more(self) -> None:
         problem, method = saturated(3), Foresight()
@@ -470,7 +533,9 @@ class TestTrouble:
         )
         local = bizol.minimize(problem, [0.9], budget=5, seed=0)
         assert local.value > 0
-        assert bizol.minimize(problem, [0.9], budget=20, seed=0).value == pytest.approx(-0.2, abs=0.01)
+        assert bizol.minimize(problem, [0.9], budget=20, seed=0).value == pytest.approx(
+            -0.2, abs=0.01
+        )
 
     def test_a_descent_begins_far_from_what_was_asked_and_every_third_one_at_the_best(self) -> None:
         problem, method = saturated(2), Foresight()
@@ -501,7 +566,10 @@ class TestTrouble:
         watched = replace(state, best=ahead, milestone=(state.iteration - 4, 1e6), turn="explore")
         hopeless = replace(watched, milestone=(state.iteration - 4, 1.0))
         too_early = replace(hopeless, milestone=(state.iteration - 3, 1.0))
-        after = [method.tell(each, problem.response(method.ask(each))) for each in (watched, hopeless, too_early)]
+        after = [
+            method.tell(each, problem.response(method.ask(each)))
+            for each in (watched, hopeless, too_early)
+        ]
         assert [each.descents for each in after] == [0, 1, 0]
 
     def test_a_trial_without_an_answer_counts_as_a_bad_one(self) -> None:
@@ -518,9 +586,13 @@ class TestTrouble:
         assert (first.cautious, first.radius) == (none.cautious, none.radius)
         assert len(first.observed) == len(state.observed) + 3
         whole = method.tell(state, responses)
-        assert np.array_equal(method.tell(state, responses, answered=np.ones(4, dtype=bool)).x, whole.x)
+        assert np.array_equal(
+            method.tell(state, responses, answered=np.ones(4, dtype=bool)).x, whole.x
+        )
 
-    def test_a_descent_without_a_first_answer_begins_elsewhere_and_a_run_without_one_ends(self) -> None:
+    def test_a_descent_without_a_first_answer_begins_elsewhere_and_a_run_without_one_ends(
+        self,
+    ) -> None:
         problem, method = saturated(3), Foresight()
         nothing = np.zeros(1, dtype=bool)
         start = method.start(problem, seed=0)
@@ -554,14 +626,19 @@ class TestTrouble:
             return np.asarray(problem.response(x))
 
         once = replace(problem, response=respond, vectorized=False)
-        solution = bizol.minimize(once, budget=300, seed=0, retries=bizol.Retries(follower=0, wait=0.0, breaker=1.0))
+        solution = bizol.minimize(
+            once, budget=300, seed=0, retries=bizol.Retries(follower=0, wait=0.0, breaker=1.0)
+        )
         assert 0 < solution.unanswered < 10
 
     @pytest.mark.parametrize(
         "feasible_set",
         [
             bizol.Polytope(A_ub=[[1, 1, 1, 1]], b_ub=[1], lower=0),
-            bizol.ConvexHull(np.random.default_rng(0).uniform(0, 0.3, (7, 4)) * (np.arange(28).reshape(7, 4) % 3 > 0)),
+            bizol.ConvexHull(
+                np.random.default_rng(0).uniform(0, 0.3, (7, 4))
+                * (np.arange(28).reshape(7, 4) % 3 > 0)
+            ),
         ],
     )
     def test_bounds_are_kept_to_the_last_bit(self, feasible_set: bizol.FeasibleSet) -> None:
@@ -572,7 +649,9 @@ class TestTrouble:
             return np.minimum(x + 0.3 * x[::-1], 0.3)
 
         aim = np.array([-0.2, 0.1, 0.3, -0.1])
-        objective = bizol.Objective(lambda x, y: (y - aim) @ (y - aim), lambda x, y: 0 * x, lambda x, y: 2 * (y - aim))
+        objective = bizol.Objective(
+            lambda x, y: (y - aim) @ (y - aim), lambda x, y: 0 * x, lambda x, y: 2 * (y - aim)
+        )
         problem = bizol.Problem(objective, respond, feasible_set)
         assert bizol.minimize(problem, budget=150, seed=0).queries == 150
 
@@ -591,7 +670,9 @@ class TestTrouble:
             with np.errstate(divide="ignore"):
                 return np.asarray(0.5 / np.sqrt(y))
 
-        objective = bizol.Objective(lambda x, y: float(np.sqrt(y).sum()), lambda x, y: 0 * x, lambda x, y: slope(y))
+        objective = bizol.Objective(
+            lambda x, y: float(np.sqrt(y).sum()), lambda x, y: 0 * x, lambda x, y: slope(y)
+        )
         problem = bizol.Problem(objective, lambda x: x, bizol.Box([0, 0], [1, 1]))
         solution = bizol.minimize(problem, budget=60, seed=0)
         assert solution.value == 0.0
@@ -613,9 +694,13 @@ class TestTrouble:
             unreliable, budget=120, seed=0, retries=bizol.Retries(follower=0, wait=0.0, breaker=1.0)
         )
         assert solution.unanswered > 10
-        assert "left out." in solution.message  # and nothing about estimates, of which there are none
+        assert (
+            "left out." in solution.message
+        )  # and nothing about estimates, of which there are none
         assert solution.queries == 120
-        assert solution.value == pytest.approx(bizol.minimize(problem, budget=120, seed=0).value, abs=1e-4)
+        assert solution.value == pytest.approx(
+            bizol.minimize(problem, budget=120, seed=0).value, abs=1e-4
+        )
 
     def test_a_set_of_one_point_is_no_trouble(self) -> None:
         point = saturated(feasible_set=bizol.Box(np.ones(3), np.ones(3)))
@@ -631,7 +716,9 @@ class TestMemory:
     def test_secants_of_an_affine_response_give_its_jacobian(self, seed: int) -> None:
         rng = np.random.default_rng(seed)
         jacobian, points = rng.standard_normal((5, 3)), rng.standard_normal((9, 3))
-        secants = [Secant(start=a, end=b, difference=jacobian @ (b - a)) for a, b in pairwise(points)]
+        secants = [
+            Secant(start=a, end=b, difference=jacobian @ (b - a)) for a, b in pairwise(points)
+        ]
         known = remember(secants, points[0], scale=1.0, most=3, independence=1e-3)
         assert known.rank == 3
         step, covector = rng.standard_normal(3), rng.standard_normal(5)
@@ -641,11 +728,15 @@ class TestMemory:
 
     def test_the_secant_that_fits_the_neighborhood_is_believed(self) -> None:
         def secant(length: float, slope: float) -> Secant:
-            return Secant(start=np.zeros(1), end=np.array([length]), difference=np.array([slope * length]))
+            return Secant(
+                start=np.zeros(1), end=np.array([length]), difference=np.array([slope * length])
+            )
 
         for scale, slope in ((1.0, 2.0), (0.01, 3.0), (100.0, 1.0)):
             secants = [secant(100.0, 1.0), secant(1.0, 2.0), secant(0.01, 3.0)]
-            assert remember(secants, np.zeros(1), scale=scale, most=1).push(np.ones(1)) == pytest.approx([slope])
+            assert remember(secants, np.zeros(1), scale=scale, most=1).push(
+                np.ones(1)
+            ) == pytest.approx([slope])
         newest = remember([secant(1.0, 5.0), secant(1.0, 6.0)], np.zeros(1), scale=1.0, most=1)
         assert newest.push(np.ones(1)) == pytest.approx([6.0])
 
@@ -680,7 +771,9 @@ class TestDescent:
         gap = gradient @ (u - feasible_set.minimize_linear(gradient))
         assert gap <= 1e-3 * function(feasible_set.center)[0]
 
-    def test_the_projection_onto_a_region_is_the_nearest_point_of_it_but_for_a_twentieth(self) -> None:
+    def test_the_projection_onto_a_region_is_the_nearest_point_of_it_but_for_a_twentieth(
+        self,
+    ) -> None:
         box, corner = bizol.Box(np.zeros(2), np.ones(2)), np.zeros(2)
         onto = _onto_region(box.project, corner, 0.5)
         assert onto(np.array([10.0, -10.0])) == pytest.approx([0.5, 0.0], abs=0.025)
@@ -704,7 +797,10 @@ class TestDescent:
         assert 0.8 * radius < np.linalg.norm(u - x) <= (radius if exact else 1.2 * radius)
         corners = [feasible_set.minimize_linear(rng.standard_normal(4)) for _ in range(2_000)]
         mixed = np.array(
-            [rng.dirichlet(np.ones(3)) @ np.array(corners)[rng.integers(0, 2_000, 3)] for _ in range(5_000)]
+            [
+                rng.dirichlet(np.ones(3)) @ np.array(corners)[rng.integers(0, 2_000, 3)]
+                for _ in range(5_000)
+            ]
         )
         steps = mixed - x
         steps *= np.minimum(1.0, radius / np.linalg.norm(steps, axis=1))[:, None]

@@ -40,10 +40,16 @@ def test_no_player_of_the_aggregative_game_gains_by_deviating(seed: int) -> None
         others = choices.sum(axis=0) - choices[player]
 
         def cost(own: Array, player: int = player, others: Array = others) -> float:
-            linear = follower.offset[player] + follower.matrix[player] @ x + follower.price @ (others + own) / 6
+            linear = (
+                follower.offset[player]
+                + follower.matrix[player] @ x
+                + follower.price @ (others + own) / 6
+            )
             return float(own @ (follower.curvature[player] * own) / 2 + linear @ own)
 
-        best = minimize(cost, np.zeros(2), bounds=[(-0.5, 0.7)] * 2, options={"ftol": 1e-15, "gtol": 1e-10})
+        best = minimize(
+            cost, np.zeros(2), bounds=[(-0.5, 0.7)] * 2, options={"ftol": 1e-15, "gtol": 1e-10}
+        )
         assert cost(choices[player]) <= best.fun + 1e-10
         assert choices[player] == pytest.approx(best.x, abs=1e-5)
 
@@ -82,7 +88,12 @@ def test_jacobians_are_finite_differences_inside_a_piece(seed: int) -> None:
 
 def test_at_a_kink_both_sides_are_limits() -> None:
     """One player who would like −x and is limited to [0, 1]: at 0 the response turns from −x to 0."""
-    parts: dict[str, Any] = {"curvature": [[2.0]], "offset": [[0.0]], "matrix": [[[3.0]]], "price": [[0.5]]}
+    parts: dict[str, Any] = {
+        "curvature": [[2.0]],
+        "offset": [[0.0]],
+        "matrix": [[[3.0]]],
+        "price": [[0.5]],
+    }
     alone = AggregativeGame(**parts, lower=np.zeros((1, 1)), upper=np.ones((1, 1)))
     found = sorted(float(matrix[0, 0]) for matrix in alone.limiting_jacobians(np.zeros(1)))
     assert found == pytest.approx([-1.0, 0.0])
@@ -123,13 +134,18 @@ def test_the_stated_tolerance_is_kept_on_the_boundary_too(tolerance: float) -> N
 
     def follower(tolerance: float) -> VariationalEquilibrium:
         return VariationalEquilibrium(
-            operator=lambda x, y: linear @ y - x, strategies=ball, monotonicity=0.3, tolerance=tolerance
+            operator=lambda x, y: linear @ y - x,
+            strategies=ball,
+            monotonicity=0.3,
+            tolerance=tolerance,
         )
 
     for x in rng.standard_normal((5, 5)) * 5:
         exact = follower(1e-12)(x)
         force = linear @ exact - x
-        assert exact == pytest.approx(-force / np.linalg.norm(force), abs=1e-9)  # the force points straight outward
+        assert exact == pytest.approx(
+            -force / np.linalg.norm(force), abs=1e-9
+        )  # the force points straight outward
         assert np.linalg.norm(follower(tolerance)(x) - exact) <= tolerance
 
 
@@ -154,14 +170,25 @@ def market(**changes: Any) -> VariationalEquilibrium:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"operator": lambda x, y: -y}, "not strongly monotone with μ = 1, between .* several equilibria"),
-        ({"operator": lambda x, y: np.array([1.0, -1.0]) + 0 * y}, "not strongly monotone"),  # an LP-like game
+        (
+            {"operator": lambda x, y: -y},
+            "not strongly monotone with μ = 1, between .* several equilibria",
+        ),
+        (
+            {"operator": lambda x, y: np.array([1.0, -1.0]) + 0 * y},
+            "not strongly monotone",
+        ),  # an LP-like game
         ({"operator": lambda x, y: y + np.nan}, "the operator is not finite at y"),
-        ({"operator": lambda x, y: np.diag([1, 50]) @ (y - 0.3), "iterations": 3}, "after 3 iterations its error is"),
+        (
+            {"operator": lambda x, y: np.diag([1, 50]) @ (y - 0.3), "iterations": 3},
+            "after 3 iterations its error is",
+        ),
     ],
 )
 def test_games_without_an_answer_say_where(changes: Any, message: str) -> None:
-    with pytest.raises(bizol.ResponseError, match=r"VariationalEquilibrium at x = \[0.1 0.2\]: .*" + message):
+    with pytest.raises(
+        bizol.ResponseError, match=r"VariationalEquilibrium at x = \[0.1 0.2\]: .*" + message
+    ):
         market(**changes)(np.array([0.1, 0.2]))
 
 
@@ -169,12 +196,21 @@ def test_games_without_an_answer_say_where(changes: Any, message: str) -> None:
     ("make", "message"),
     [
         (lambda: market(operator=1), r"\(operator=\.\.\.\) must be callable"),
-        (lambda: market(strategies=object()), r"\(strategies=\.\.\.\) must be a set with `project`"),
+        (
+            lambda: market(strategies=object()),
+            r"\(strategies=\.\.\.\) must be a set with `project`",
+        ),
         (lambda: market(monotonicity=0), r"\(monotonicity=\.\.\.\) must be a positive"),
         (lambda: game(0, offset=np.zeros((5, 2))), r"\(offset=\.\.\.\) must have shape \(6, 2\)"),
-        (lambda: game(0, price=np.zeros((3, 2))), r"\(matrix=\.\.\., price=\.\.\.\) must have shapes"),
+        (
+            lambda: game(0, price=np.zeros((3, 2))),
+            r"\(matrix=\.\.\., price=\.\.\.\) must have shapes",
+        ),
         (lambda: game(0, lower=np.ones((6, 2))), "leaves player 0 no choice"),
-        (lambda: game(0, price=-3 * np.eye(2)), "must be strongly monotone, or the equilibrium may not be unique"),
+        (
+            lambda: game(0, price=-3 * np.eye(2)),
+            "must be strongly monotone, or the equilibrium may not be unique",
+        ),
     ],
 )
 def test_games_of_the_wrong_parts_are_refused(make: Any, message: str) -> None:

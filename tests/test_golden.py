@@ -31,7 +31,9 @@ def test_no_bit_changes(kept: dict[str, Any], found: dict[str, Any]) -> None:
     """To the last bit where the file was made with these versions; elsewhere rounding differs, and grows with time."""
     if versions() == kept["versions"] and platform.machine() == "x86_64":
         changed = [name for name, row in kept["runs"].items() if found[name] != row]
-        assert not changed, f"{len(changed)} runs changed; the first: {changed[0]}: {found[changed[0]]}"
+        assert not changed, (
+            f"{len(changed)} runs changed; the first: {changed[0]}: {found[changed[0]]}"
+        )
         return
     for name, row in kept["runs"].items():
         for part in ("queries", "status"):

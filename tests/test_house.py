@@ -52,7 +52,11 @@ def imports(path: Path) -> set[str]:
     """The rooms a module imports when it is imported (not those it fetches later, inside a function)."""
     tree = ast.parse(path.read_text())
     nodes = [node for node in tree.body if isinstance(node, ast.ImportFrom) and node.module]
-    return {node.module.split(".")[1] for node in nodes if node.module and node.module.startswith("bizol.")}
+    return {
+        node.module.split(".")[1]
+        for node in nodes
+        if node.module and node.module.startswith("bizol.")
+    }
 
 
 def test_the_vocabulary_is_a_promise() -> None:
@@ -76,7 +80,9 @@ def test_the_follower_is_called_in_one_place_and_the_evaluator_alone_uses_it() -
         path.name
         for path in modules()
         for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "response"
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "response"
     }
     assert callers == {"question.py"}
     users = {path.parent.name for path in modules() if "Question(" in path.read_text()}
@@ -89,7 +95,11 @@ def test_no_method_looks_into_the_follower() -> None:
     for room in ("methods", "sensitivity.py", "evaluation", "solve.py", "directions.py"):
         paths = [SOURCE / room] if room.endswith(".py") else sorted((SOURCE / room).glob("*.py"))
         for path in paths:
-            used = {node.attr for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Attribute)}
+            used = {
+                node.attr
+                for node in ast.walk(ast.parse(path.read_text()))
+                if isinstance(node, ast.Attribute)
+            }
             assert used.isdisjoint(forbidden), path
             assert "followers" not in imports(path), path
 
@@ -99,5 +109,17 @@ def test_importing_the_library_imports_nothing_it_may_not_need() -> None:
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     loaded = {name.partition(".")[0] for name in run.stdout.split()}
     assert loaded.isdisjoint(
-        {"jax", "torch", "pandas", "matplotlib", "highspy", "rich", "typer", "scipy", "piqp", "cvxpy", "sklearn"}
+        {
+            "jax",
+            "torch",
+            "pandas",
+            "matplotlib",
+            "highspy",
+            "rich",
+            "typer",
+            "scipy",
+            "piqp",
+            "cvxpy",
+            "sklearn",
+        }
     )

@@ -22,7 +22,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, precon
 import bizol
 from bizol import BiZOL, Journal, JournalError, Retries, Status
 from bizol.evaluation import Event
-from bizol.evaluation.journal import _row
+from bizol.evaluation.journal.file import _row
 from bizol.followers import Outside
 from tests.chaos import damage, leave_behind, storm
 from tests.misbehaving import Unreliable, saturate
@@ -32,7 +32,9 @@ METHOD = BiZOL(delta=0.1, step=0.1, batch=3)
 
 
 def run(path: Path | None, budget: int = 60, **changes: Any) -> bizol.Solution:
-    options: Any = {"method": METHOD, "seed": 0} | {k: v for k, v in changes.items() if k in OPTIONS}
+    options: Any = {"method": METHOD, "seed": 0} | {
+        k: v for k, v in changes.items() if k in OPTIONS
+    }
     problem = saturated(**{k: v for k, v in changes.items() if k not in OPTIONS})
     return bizol.minimize(problem, budget=budget, journal=path, **options)
 
@@ -64,7 +66,9 @@ def test_a_finished_run_is_read_and_not_asked(tmp_path: Path) -> None:
     assert follower.asked == []
 
 
-@pytest.mark.parametrize("method", [METHOD, bizol.VZO(0.1, 0.1, 3), bizol.MemoryBiZOL(0.1, batch=2), bizol.Foresight()])
+@pytest.mark.parametrize(
+    "method", [METHOD, bizol.VZO(0.1, 0.1, 3), bizol.MemoryBiZOL(0.1, batch=2), bizol.Foresight()]
+)
 def test_a_run_may_be_cut_anywhere_and_goes_on_to_the_same_end(tmp_path: Path, method: Any) -> None:
     whole = run(None, method=method)
     for cut in (1, 6, 7, 8, 31):
@@ -89,8 +93,12 @@ def test_more_budget_goes_on_where_a_finished_run_ended(tmp_path: Path, method: 
     assert len(follower.asked) == longer.queries <= 120
     whole = run(None, 120, method=method)
     gaps = whole.history.gap_estimate
-    assert np.array_equal(longer.history.gap_estimate[: longer.iterations], gaps[: longer.iterations])
-    assert longer.iterations >= whole.iterations - 1  # VZO's observation of its first end was paid for
+    assert np.array_equal(
+        longer.history.gap_estimate[: longer.iterations], gaps[: longer.iterations]
+    )
+    assert (
+        longer.iterations >= whole.iterations - 1
+    )  # VZO's observation of its first end was paid for
 
 
 def test_the_default_method_is_resumed_by_any_number_of_workers(tmp_path: Path) -> None:
@@ -110,7 +118,11 @@ def test_the_seed_is_in_the_journal(tmp_path: Path) -> None:
 
 
 def test_failures_and_noise_are_replayed_as_they_were(tmp_path: Path) -> None:
-    options: Any = {"response": Unreliable(0.3, noise=0.01), "retries": Retries(wait=0), "repeats": 2}
+    options: Any = {
+        "response": Unreliable(0.3, noise=0.01),
+        "retries": Retries(wait=0),
+        "repeats": 2,
+    }
     whole = run(None, 300, **options)
     assert whole.unanswered > 0
     for budget in (80, 150, 300):
@@ -119,7 +131,9 @@ def test_failures_and_noise_are_replayed_as_they_were(tmp_path: Path) -> None:
     assert resumed.unanswered == whole.unanswered
 
 
-def test_queries_that_were_sent_when_the_process_died_are_asked_again_or_listed(tmp_path: Path) -> None:
+def test_queries_that_were_sent_when_the_process_died_are_asked_again_or_listed(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "run.bizol"
 
     def respond(x: Array) -> Array:
@@ -152,7 +166,9 @@ def test_an_interrupt_in_the_middle_of_writing_neither_loses_nor_doubles_anythin
     for at in (4, 9, 17):
         path, calls = tmp_path / f"{at}.bizol", [0]
 
-        def interrupted(self: Journal, *events: Event, at: int = at, calls: list[int] = calls) -> None:
+        def interrupted(
+            self: Journal, *events: Event, at: int = at, calls: list[int] = calls
+        ) -> None:
             calls[0] += 1
             if calls[0] == at and moment == "before":
                 raise KeyboardInterrupt
@@ -171,7 +187,9 @@ def test_an_interrupt_in_the_middle_of_writing_neither_loses_nor_doubles_anythin
         assert run(path, workers=workers).status is Status.INTERRUPTED
         monkeypatch.undo()
         assert same(run(path), whole)
-        outcomes = Counter((event.key, event.attempt) for event in Journal(path).events() if event.kind == "ok")
+        outcomes = Counter(
+            (event.key, event.attempt) for event in Journal(path).events() if event.kind == "ok"
+        )
         assert set(outcomes.values()) == {1}
         assert outcomes.total() == whole.queries
 
@@ -191,13 +209,18 @@ def test_an_interrupt_in_the_middle_of_writing_neither_loses_nor_doubles_anythin
         ({"feasible_set": bizol.Box(-np.ones(3), 2 * np.ones(3))}, "set: Box"),
         ({"response": lambda x: x}, "follower: .*lambda"),
         (
-            {"objective": bizol.Objective(lambda x, y: 0.0, lambda x, y: x, lambda x, y: y), "n": 3},
+            {
+                "objective": bizol.Objective(lambda x, y: 0.0, lambda x, y: x, lambda x, y: y),
+                "n": 3,
+            },
             "objective: Objective",
         ),
         ({"n": 4}, "n: 3 in the journal, 4 now"),
     ],
 )
-def test_the_journal_of_another_run_is_refused_with_the_difference(tmp_path: Path, changes: Any, message: str) -> None:
+def test_the_journal_of_another_run_is_refused_with_the_difference(
+    tmp_path: Path, changes: Any, message: str
+) -> None:
     run(tmp_path / "run.bizol", response=saturate)
     with pytest.raises(JournalError, match=message):
         run(tmp_path / "run.bizol", **({"response": saturate} | changes))
@@ -208,7 +231,9 @@ def test_a_replay_that_goes_another_way_is_explained_at_the_first_query(tmp_path
     run(path)
     tilted = quadratic(0.25)
     copy = bizol.Objective(tilted.value, tilted.grad_x, tilted.grad_y)
-    with pytest.raises(JournalError, match=r"query 1\.0\.0 has .* as entry 0, .* in the journal.* another problem"):
+    with pytest.raises(
+        JournalError, match=r"query 1\.0\.0 has .* as entry 0, .* in the journal.* another problem"
+    ):
         run(path, objective=copy)
 
 
@@ -222,7 +247,10 @@ def test_a_decision_of_another_size_is_explained_too(tmp_path: Path) -> None:
 def test_two_coordinators_cannot_write_one_journal(tmp_path: Path) -> None:
     path = tmp_path / "run.bizol"
     run(path, 14)
-    with Journal.own(path), pytest.raises(JournalError, match="is being written by another process, and only one may"):
+    with (
+        Journal.own(path),
+        pytest.raises(JournalError, match="is being written by another process, and only one may"),
+    ):
         run(path)
     script = f"import bizol, time; own = bizol.Journal.own({str(path)!r}); print('mine', flush=True); time.sleep(60)"
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) as other:
@@ -265,7 +293,9 @@ time.sleep(60)
         (b"", "nothing was written to it yet"),
     ],
 )
-def test_something_else_is_not_taken_for_a_journal(tmp_path: Path, content: bytes, message: str) -> None:
+def test_something_else_is_not_taken_for_a_journal(
+    tmp_path: Path, content: bytes, message: str
+) -> None:
     path = tmp_path / "other"
     path.write_bytes(content)
     with pytest.raises(JournalError, match=message):
@@ -332,7 +362,10 @@ def test_a_journal_of_the_first_format_is_read_for_ever(tmp_path: Path) -> None:
     assert journal.spec["method"] == "BiZOL(delta=0.1, step=0.1, batch=3, directions=Sphere())"
     answers = [event for event in journal.events() if event.kind == "ok"]
     assert len(answers) == 22
-    assert all(np.array_equal(np.frombuffer(event.y), saturate(np.frombuffer(event.x))) for event in answers)
+    assert all(
+        np.array_equal(np.frombuffer(event.y), saturate(np.frombuffer(event.x)))
+        for event in answers
+    )
 
 
 # --- damage
@@ -347,7 +380,9 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_a_cut_or_flipped_journal_opens_as_a_prefix_or_is_refused(original: Path, tmp_path: Path) -> None:
+def test_a_cut_or_flipped_journal_opens_as_a_prefix_or_is_refused(
+    original: Path, tmp_path: Path
+) -> None:
     assert damage(original, tmp_path, rounds=300, seed=0)["silently wrong"] == 0
 
 
@@ -363,7 +398,9 @@ try:
 except bizol.JournalError as error:
     print(error, error.solution.queries)
 """
-    done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True).stdout
+    done = subprocess.run(
+        [sys.executable, "-c", script], check=True, capture_output=True, text=True
+    ).stdout
     assert "could not be written" in done
     assert "what was written before is safe" in done
     spent = int(done.split()[-1])
@@ -390,10 +427,18 @@ def _lambda(follower: Any) -> Any:
 # --- kill -9
 
 
-def test_a_storm_of_kills_loses_nothing_repeats_nothing_and_ends_at_the_same_bits(tmp_path: Path) -> None:
+def test_a_storm_of_kills_loses_nothing_repeats_nothing_and_ends_at_the_same_bits(
+    tmp_path: Path,
+) -> None:
     figures = storm(tmp_path, kills=25, seed=0)
     assert figures["kills"] >= 25
-    for name in ("lost", "answered twice", "asked after the answer", "executions unaccounted for", "different"):
+    for name in (
+        "lost",
+        "answered twice",
+        "asked after the answer",
+        "executions unaccounted for",
+        "different",
+    ):
         assert figures[name] == 0, name
     assert figures["restarted"] <= 4 * figures["kills"]
 
@@ -445,7 +490,9 @@ def test_the_same_answer_may_be_told_again_and_no_other(tmp_path: Path) -> None:
         ({"0.1+.0": [1.0, 2.0]}, r"0\.1\+\.0 needs 3 numbers, got 2"),
     ],
 )
-def test_a_wrong_answer_is_refused_and_nothing_is_half_taken(tmp_path: Path, answers: Any, message: str) -> None:
+def test_a_wrong_answer_is_refused_and_nothing_is_half_taken(
+    tmp_path: Path, answers: Any, message: str
+) -> None:
     path = tmp_path / "run.bizol"
     run(path, 30, **OUTSIDE)
     with pytest.raises(ValueError, match=message):
@@ -456,12 +503,18 @@ def test_a_wrong_answer_is_refused_and_nothing_is_half_taken(tmp_path: Path, ans
 def test_a_query_nobody_can_answer_is_told_to_be_so(tmp_path: Path) -> None:
     path, method = tmp_path / "run.bizol", BiZOL(delta=0.1, step=0.1, batch=2)
     pending = run(path, 30, response=Outside(), method=method).pending
-    Journal(path).tell({query.id: None if query.id == "0.2-.0" else saturate(query.x) for query in pending})
+    Journal(path).tell(
+        {query.id: None if query.id == "0.2-.0" else saturate(query.x) for query in pending}
+    )
     following = run(path, 30, response=Outside(), method=method)
     assert following.status is Status.WAITING
     assert (following.iterations, following.unanswered, following.queries) == (1, 1, 5)
-    Journal(path).tell({"1.0.0": None} | {query.id: saturate(query.x) for query in following.pending[1:]})
-    assert [query.id for query in run(path, 30, response=Outside(), method=method).pending] == ["1.0.0"]
+    Journal(path).tell(
+        {"1.0.0": None} | {query.id: saturate(query.x) for query in following.pending[1:]}
+    )
+    assert [query.id for query in run(path, 30, response=Outside(), method=method).pending] == [
+        "1.0.0"
+    ]
 
 
 # --- any order of events
@@ -528,11 +581,15 @@ os._exit(0)
 
     def teardown(self) -> None:
         while self.solution.status is Status.WAITING:
-            Journal(self.path).tell({query.id: saturate(query.x) for query in self.session().pending})
+            Journal(self.path).tell(
+                {query.id: saturate(query.x) for query in self.session().pending}
+            )
             self.solution = self.session()
         assert same(self.solution, run(None, 12, method=OUTSIDE["method"]))
         self.folder.cleanup()
 
 
 TestConversation = Conversation.TestCase
-TestConversation.settings = settings(max_examples=6, stateful_step_count=10, deadline=None, derandomize=True)
+TestConversation.settings = settings(
+    max_examples=6, stateful_step_count=10, deadline=None, derandomize=True
+)

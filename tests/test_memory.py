@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import bizol
 from benchmarks.queries import calibrated, dominated, reference
 from bizol import AdaptiveStep, BiZOL, MemoryBiZOL, OrthonormalBlocks
-from bizol.clarke import approximate_hypergradient
+from bizol.structure.clarke import approximate_hypergradient
 from bizol.sensitivity import RunningSensitivity, Secant
 from bizol.testing import check_method
 from tests.problems import Array, affine, saturated
@@ -37,22 +37,32 @@ def remembered_as(form: str, slopes: Array, x: Array) -> Any:
     """A Jacobian, as a matrix or as the slopes along the axes."""
     if form == "matrix":
         return RunningSensitivity(slopes)
-    return tuple(Secant(start=x, end=x + 0.3 * axis, difference=0.3 * slopes @ axis) for axis in np.eye(x.size))
+    return tuple(
+        Secant(start=x, end=x + 0.3 * axis, difference=0.3 * slopes @ axis)
+        for axis in np.eye(x.size)
+    )
 
 
 @pytest.mark.parametrize("one_sided", [False, True])
 @pytest.mark.parametrize("form", ["matrix", "slopes"])
 @pytest.mark.parametrize("slopes", [None, [[2.0, 0.5], [-1.0, 1.0]], [[9.0, -7.0], [3.0, 5.0]]])
-def test_the_estimate_is_unbiased_whatever_is_remembered(one_sided: bool, form: str, slopes: Any) -> None:
+def test_the_estimate_is_unbiased_whatever_is_remembered(
+    one_sided: bool, form: str, slopes: Any
+) -> None:
     """4,000 estimates with nothing, the truth and nonsense remembered, against g_δ in closed form.
 
-    Each coordinate is within 5 standard errors; for all of them together that fails once in 70,000 such tests.
+    Each coordinate is within 5 standard errors; for all of them together that fails once in 70,000
+    such tests.
     """
-    follower = bizol.followers.BoxProjection([[2.0, 0.5], [-1.0, 1.0]], [0.1, 0.2], [-0.5, -0.5], [0.5, 0.5])
+    follower = bizol.followers.BoxProjection(
+        [[2.0, 0.5], [-1.0, 1.0]], [0.1, 0.2], [-0.5, -0.5], [0.5, 0.5]
+    )
     problem = saturated(2, response=follower)
     x = np.array([0.1, -0.2])
     known = None if slopes is None else remembered_as(form, np.array(slopes), x)
-    found = estimates(problem, x, known, runs=4_000, one_sided=one_sided, memory=None if form == "matrix" else 4)
+    found = estimates(
+        problem, x, known, runs=4_000, one_sided=one_sided, memory=None if form == "matrix" else 4
+    )
     error = found.mean(axis=0) - approximate_hypergradient(problem, x, 0.3).value
     assert np.abs(error / (found.std(axis=0) / np.sqrt(len(found)))).max() < 5
 
@@ -66,7 +76,11 @@ def test_what_is_known_adds_no_noise(form: str) -> None:
 
     def variance(share: float) -> float:
         known = remembered_as(form, share * jacobian, x)
-        return float(estimates(problem, x, known, runs=300, memory=None if form == "matrix" else 8).var(axis=0).sum())
+        return float(
+            estimates(problem, x, known, runs=300, memory=None if form == "matrix" else 8)
+            .var(axis=0)
+            .sum()
+        )
 
     nothing = variance(0.0)
     assert variance(1.0) < 1e-25
@@ -75,13 +89,21 @@ def test_what_is_known_adds_no_noise(form: str) -> None:
 
 
 @given(seed=st.integers(0, 1000))
-def test_a_correction_explains_the_slope_and_never_makes_an_affine_response_worse_known(seed: int) -> None:
+def test_a_correction_explains_the_slope_and_never_makes_an_affine_response_worse_known(
+    seed: int,
+) -> None:
     rng = np.random.default_rng(seed)
-    jacobian, believed = rng.standard_normal((5, 3)), RunningSensitivity(rng.standard_normal((5, 3)))
+    jacobian, believed = (
+        rng.standard_normal((5, 3)),
+        RunningSensitivity(rng.standard_normal((5, 3))),
+    )
     directions = bizol.Sphere().draw(rng, 1, 4, 3)[0]
     after = believed.corrected(directions, directions @ jacobian.T)
     assert after.matrix @ directions[-1] == pytest.approx(jacobian @ directions[-1])
-    assert np.linalg.norm(after.matrix - jacobian) <= np.linalg.norm(believed.matrix - jacobian) + 1e-12
+    assert (
+        np.linalg.norm(after.matrix - jacobian)
+        <= np.linalg.norm(believed.matrix - jacobian) + 1e-12
+    )
     block = np.linalg.qr(rng.standard_normal((3, 3)))[0]
     assert believed.corrected(block, block @ jacobian.T).matrix == pytest.approx(jacobian)
 
@@ -100,7 +122,9 @@ def test_without_memory_it_is_bizol() -> None:
 @pytest.mark.parametrize("one_sided", [False, True])
 def test_it_keeps_the_laws_of_a_method_on_every_set(name: str, one_sided: bool) -> None:
     problem = affine(np.random.default_rng(1).standard_normal((6, 4)), feasible_set=SETS[name])
-    check_method(MemoryBiZOL(delta=0.05, batch=2, one_sided=one_sided), problem, iterations=20, seed=1)
+    check_method(
+        MemoryBiZOL(delta=0.05, batch=2, one_sided=one_sided), problem, iterations=20, seed=1
+    )
 
 
 def test_queries_are_two_or_one_per_direction_and_one() -> None:
@@ -116,7 +140,10 @@ def test_it_gets_further_than_bizol_with_the_same_queries(kind: str) -> None:
     first = float(problem.objective.value(start, problem.response(start)))
 
     def gap(method: Any) -> float:
-        values = [bizol.minimize(problem, start, budget=600, seed=seed, method=method).value for seed in range(3)]
+        values = [
+            bizol.minimize(problem, start, budget=600, seed=seed, method=method).value
+            for seed in range(3)
+        ]
         return float((np.median(values) - best) / (first - best))
 
     remembering = gap(MemoryBiZOL(delta=0.02, step=bizol.open_loop(), one_sided=True))
@@ -146,7 +173,9 @@ def test_a_step_that_made_things_worse_is_seen() -> None:
     assert rule.after(None, 0.0) == 0.4
     method = MemoryBiZOL(delta=0.1, step=rule)
     state = method.start(saturated(), seed=0)
-    move = method.tell(state, np.array([saturated().response(point) for point in method.ask(state)])).move
+    move = method.tell(
+        state, np.array([saturated().response(point) for point in method.ask(state)])
+    ).move
     assert move is not None
     assert move.step == 0.4
     assert rule.after(move, move.value - 1e-9) == pytest.approx(0.6)
@@ -159,7 +188,9 @@ def test_directions_that_cannot_be_written_to_are_no_trouble_for_pytorch() -> No
     directions = np.eye(2)
     directions.flags.writeable = False
     slopes = torch.tensor([[1.0, 2.0], [3.0, 4.0]], dtype=torch.float64)
-    learned = RunningSensitivity(torch.zeros((2, 2), dtype=torch.float64)).corrected(directions, slopes)
+    learned = RunningSensitivity(torch.zeros((2, 2), dtype=torch.float64)).corrected(
+        directions, slopes
+    )
     assert np.array_equal(learned.matrix.numpy(), slopes.numpy().T)
 
 
@@ -168,7 +199,10 @@ def test_steps_that_adapt_do_not_die_before_the_run_is_over() -> None:
     problem, start = dominated()
     best = reference(problem, start)
     first = problem.objective.value(start, problem.response(start))
-    runs = [bizol.minimize(problem, start, budget=600, seed=seed, method=MemoryBiZOL(delta=0.1)) for seed in range(3)]
+    runs = [
+        bizol.minimize(problem, start, budget=600, seed=seed, method=MemoryBiZOL(delta=0.1))
+        for seed in range(3)
+    ]
     assert np.median([(run.value - best) / (first - best) for run in runs]) < 2e-3
 
 

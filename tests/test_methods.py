@@ -13,14 +13,19 @@ from hypothesis import strategies as st
 
 import bizol
 from bizol import VZO, BiZOL, Coordinates, OrthonormalBlocks, PowerLaw, Rademacher, Sphere
-from bizol.methods.two_point import look
+from bizol.methods.two_point.two_point import look
 from bizol.randomness import CERTIFICATE, OUTPUT, generator
 from bizol.testing import check_method
 from tests.problems import Counting, Given, affine, quadratic, saturated
 
 METHODS = [
     BiZOL(delta=0.1, step=0.1, batch=2),
-    BiZOL(delta=PowerLaw(0.5), step=bizol.open_loop(), batch=lambda k: 1 + k % 3, directions=OrthonormalBlocks()),
+    BiZOL(
+        delta=PowerLaw(0.5),
+        step=bizol.open_loop(),
+        batch=lambda k: 1 + k % 3,
+        directions=OrthonormalBlocks(),
+    ),
     VZO(delta=0.1, step=0.1, batch=2),
     VZO(delta=lambda k: 0.5 / (k + 1), step=bizol.inverse_sqrt(), batch=3, directions=Rademacher()),
 ]
@@ -30,7 +35,11 @@ every_method = pytest.mark.parametrize("method", METHODS, ids=lambda method: typ
 # --- by hand, in exact rational arithmetic
 
 HALF = Fraction(1, 2)
-DIRECTIONS: list[Any] = [[(1, 0), (HALF, HALF)], [(0, 1), (HALF, -HALF)], [(1, 0), (0, 1)]]  # three iterations, B = 2
+DIRECTIONS: list[Any] = [
+    [(1, 0), (HALF, HALF)],
+    [(0, 1), (HALF, -HALF)],
+    [(1, 0), (0, 1)],
+]  # three iterations, B = 2
 DELTA, STEP = HALF, Fraction(1, 4)
 
 
@@ -72,7 +81,9 @@ def algorithm_1(x: list[Fraction], directions: Any) -> tuple[list[Fraction], Fra
         minus = respond([a - DELTA * b for a, b in zip(x, w, strict=True)])
         for i in range(3):
             for j in range(2):
-                jacobian[i][j] += Fraction(2) / (2 * DELTA) * (plus[i] - minus[i]) * w[j] / len(directions)
+                jacobian[i][j] += (
+                    Fraction(2) / (2 * DELTA) * (plus[i] - minus[i]) * w[j] / len(directions)
+                )
     gradient = [d_x[j] + sum(jacobian[i][j] * d_y[i] for i in range(3)) for j in range(2)]
     after, gap = frank_wolfe(x, gradient)
     return after, gap, phi(x, y)
@@ -90,7 +101,9 @@ def vanilla(x: list[Fraction], directions: Any) -> tuple[list[Fraction], Fractio
 
 
 @pytest.mark.parametrize(("kind", "by_hand"), [(BiZOL, algorithm_1), (VZO, vanilla)])
-def test_hand_made_directions_reproduce_the_algorithm_digit_for_digit(kind: Any, by_hand: Any) -> None:
+def test_hand_made_directions_reproduce_the_algorithm_digit_for_digit(
+    kind: Any, by_hand: Any
+) -> None:
     problem = bizol.Problem(
         objective=bizol.Objective(phi, phi_x, lambda x, y: np.array(phi_y(x, y))),
         response=lambda x: np.array(respond(x), dtype=float),
@@ -118,7 +131,10 @@ def test_random_directions_give_what_a_plain_loop_gives() -> None:
     for _ in range(40):  # longer than one stretch of directions drawn together
         w = look(method, state)
         y = problem.response(x)
-        slopes = np.array([problem.response(x + 0.08 * v) - problem.response(x - 0.08 * v) for v in w]) / 0.16
+        slopes = (
+            np.array([problem.response(x + 0.08 * v) - problem.response(x - 0.08 * v) for v in w])
+            / 0.16
+        )
         gradient = x + 3 / 5 * (slopes.T @ w).T @ (y - 0.5)
         x = x + 0.1 * (np.where(gradient < 0, 1.0, -1.0) - x)
         state = method.tell(state, np.array([problem.response(q) for q in method.ask(state)]))
@@ -137,7 +153,9 @@ def test_a_method_passes_its_own_conformance_check(method: Any, seed: int) -> No
 @every_method
 def test_the_same_seed_gives_the_same_bits_and_another_seed_others(method: Any) -> None:
     def trajectory(seed: int) -> Any:
-        return np.array([state.x for state in islice(bizol.iterate(saturated(), method, seed=seed), 50)])
+        return np.array(
+            [state.x for state in islice(bizol.iterate(saturated(), method, seed=seed), 50)]
+        )
 
     assert np.array_equal(trajectory(1), trajectory(1))
     assert not np.array_equal(trajectory(1), trajectory(2))
@@ -172,7 +190,10 @@ def test_the_stream_of_directions_is_that_of_seed_and_iteration() -> None:
 
 
 def test_the_draw_of_the_output_and_certificates_have_streams_of_their_own() -> None:
-    streams = [generator(3, *key).random(4).tobytes() for key in (OUTPUT, CERTIFICATE, *((k,) for k in range(100)))]
+    streams = [
+        generator(3, *key).random(4).tobytes()
+        for key in (OUTPUT, CERTIFICATE, *((k,) for k in range(100)))
+    ]
     assert len(set(streams)) == 102
 
 
@@ -186,14 +207,19 @@ def test_a_sampler_that_cannot_be_hashed_or_draws_the_wrong_shape() -> None:
             return Sphere().draw(rng, batches, count + 2, dimension)
 
     run = [
-        bizol.minimize(saturated(), method=BiZOL(0.1, 0.1, 2, d), budget=50, seed=0).x for d in (Stubborn(), Sphere())
+        bizol.minimize(saturated(), method=BiZOL(0.1, 0.1, 2, d), budget=50, seed=0).x
+        for d in (Stubborn(), Sphere())
     ]
     assert np.array_equal(run[0], run[1])
-    with pytest.raises(ValueError, match=r"Generous.draw.* must return shape \(32, 2, 3\).*got \(32, 4, 3\)"):
+    with pytest.raises(
+        ValueError, match=r"Generous.draw.* must return shape \(32, 2, 3\).*got \(32, 4, 3\)"
+    ):
         bizol.minimize(saturated(), method=BiZOL(0.1, 0.1, 2, Generous()), budget=50)
 
 
-@pytest.mark.parametrize("sampler", [Sphere(), OrthonormalBlocks(), Coordinates(), Rademacher()], ids=repr)
+@pytest.mark.parametrize(
+    "sampler", [Sphere(), OrthonormalBlocks(), Coordinates(), Rademacher()], ids=repr
+)
 def test_bizol_asks_at_x_and_symmetrically_around_it(sampler: Any) -> None:
     method = BiZOL(delta=0.25, step=0.1, batch=4, directions=sampler)
     state = method.start(saturated(), [0.5, 0.0, -0.5], seed=3)
@@ -234,7 +260,10 @@ def test_vectorized_objectives_give_vzo_the_same_bits() -> None:
     rows = bizol.Objective(value, lambda x, y: x, lambda x, y: y - 0.5, vectorized=True)
     single = bizol.Objective(value, flat.grad_x, flat.grad_y)
     runs = [
-        [state.x for state in islice(bizol.iterate(saturated(objective=objective), method, seed=1), 30)]
+        [
+            state.x
+            for state in islice(bizol.iterate(saturated(objective=objective), method, seed=1), 30)
+        ]
         for objective in (rows, single)
         for method in (VZO(0.1, 0.2, 3), BiZOL(0.1, 0.2, 3))
     ]
@@ -248,12 +277,16 @@ def test_vectorized_objectives_give_vzo_the_same_bits() -> None:
 def test_the_steps_of_the_theory() -> None:
     assert [bizol.open_loop()(k) for k in range(3)] == [1.0, 2 / 3, 0.5]
     assert [bizol.inverse_sqrt()(k) for k in (0, 3, 8)] == pytest.approx([1.0, 1 / 2, 1 / 3])
-    assert bizol.horizon_tuned(initial_gap=2, smoothness=4, diameter=5, horizon=100) == pytest.approx(np.sqrt(4 / 1e4))
+    assert bizol.horizon_tuned(
+        initial_gap=2, smoothness=4, diameter=5, horizon=100
+    ) == pytest.approx(np.sqrt(4 / 1e4))
     assert bizol.horizon_tuned(initial_gap=1e9, smoothness=4, diameter=5, horizon=100) == 1.0
 
 
 def test_schedules_are_followed() -> None:
-    method = BiZOL(delta=lambda k: 1 / (k + 4), step=bizol.open_loop(), batch=PowerLaw(1, exponent=-1))
+    method = BiZOL(
+        delta=lambda k: 1 / (k + 4), step=bizol.open_loop(), batch=PowerLaw(1, exponent=-1)
+    )
     states = list(islice(bizol.iterate(saturated(), method, seed=0), 5))
     moves = [state.move for state in states[1:]]
     assert [move.delta for move in moves if move] == [1 / 4, 1 / 5, 1 / 6, 1 / 7]
@@ -269,7 +302,10 @@ def test_schedules_are_followed() -> None:
         ({"delta": np.inf}, r"\(delta=\.\.\.\) must be positive and finite, got inf"),
         ({"delta": "small"}, r"\(delta=\.\.\.\) must be positive and finite, got 'small'"),
         ({"delta": lambda k: -1.0}, r"\(delta=\.\.\.\) must be positive and finite, got -1.0"),
-        ({"step": 0.0}, r"\(step=\.\.\.\) must be in \(0, 1\], so that decisions stay feasible, got 0.0"),
+        (
+            {"step": 0.0},
+            r"\(step=\.\.\.\) must be in \(0, 1\], so that decisions stay feasible, got 0.0",
+        ),
         ({"step": 1.5}, r"\(step=\.\.\.\) must be in \(0, 1\].*got 1.5"),
         ({"step": lambda k: 2.0}, r"\(step=\.\.\.\) must be in \(0, 1\].*got 2.0"),
         ({"step": np.nan}, r"\(step=\.\.\.\) must be in \(0, 1\].*got nan"),
@@ -277,11 +313,19 @@ def test_schedules_are_followed() -> None:
         ({"batch": 2.5}, r"\(batch=\.\.\.\) must be a whole number, at least 1, got 2.5"),
         ({"batch": lambda k: 0}, r"\(batch=\.\.\.\) must be a whole number, at least 1, got 0"),
         ({"batch": lambda k: 2.9}, r"\(batch=\.\.\.\) must be a whole number, at least 1, got 2.9"),
-        ({"delta": 1e-16}, r"\(delta=\.\.\.\) must be large enough to move x at all: 1e-16 is lost"),
-        ({"directions": "sphere"}, r"\(directions=\.\.\.\) must have a draw method, .* got 'sphere'"),
+        (
+            {"delta": 1e-16},
+            r"\(delta=\.\.\.\) must be large enough to move x at all: 1e-16 is lost",
+        ),
+        (
+            {"directions": "sphere"},
+            r"\(directions=\.\.\.\) must have a draw method, .* got 'sphere'",
+        ),
     ],
 )
-def test_parameters_that_cannot_be_right_are_refused(kind: Any, parameters: Any, message: str) -> None:
+def test_parameters_that_cannot_be_right_are_refused(
+    kind: Any, parameters: Any, message: str
+) -> None:
     follower = Counting(lambda x: x)
     problem = saturated(response=follower)
 
@@ -299,7 +343,10 @@ def test_parameters_that_cannot_be_right_are_refused(kind: Any, parameters: Any,
     [
         (lambda: PowerLaw(0), r"PowerLaw\(scale=\.\.\.\) must be a positive"),
         (lambda: PowerLaw(1, shift=-1), r"PowerLaw\(shift=\.\.\.\) must be a positive"),
-        (lambda: PowerLaw(1, exponent=True), r"PowerLaw\(exponent=\.\.\.\) must be a number, got True"),
+        (
+            lambda: PowerLaw(1, exponent=True),
+            r"PowerLaw\(exponent=\.\.\.\) must be a number, got True",
+        ),
         (
             lambda: bizol.horizon_tuned(initial_gap=1, smoothness=1, diameter=0, horizon=1),
             r"horizon_tuned\(diameter=\.\.\.\) must be a positive",
@@ -316,7 +363,9 @@ def test_tell_needs_one_response_per_query() -> None:
         state = method.start(saturated(), seed=0)
         with pytest.raises(ValueError, match=rf"asked {asked}, got {asked - 1}\."):
             method.tell(state, np.zeros((asked - 1, 3)))
-        with pytest.raises(ValueError, match=rf"responses of shape \({asked}, m\), got \({asked},\)"):
+        with pytest.raises(
+            ValueError, match=rf"responses of shape \({asked}, m\), got \({asked},\)"
+        ):
             method.tell(state, np.zeros(asked))
 
 
@@ -326,13 +375,18 @@ def test_numbers_of_narrow_types_are_taken_for_what_they_mean() -> None:
         BiZOL(delta=np.float32(0.25), step=np.float16(0.5), batch=np.int8(100)),  # type: ignore[arg-type]
         BiZOL(delta=lambda k: np.float32(0.25), step=lambda k: np.float16(0.5), batch=np.int8(100)),  # type: ignore
     ):
-        runs = [bizol.minimize(saturated(), method=m, budget=402, seed=0).last.x for m in (plain, method)]
+        runs = [
+            bizol.minimize(saturated(), method=m, budget=402, seed=0).last.x
+            for m in (plain, method)
+        ]
         assert np.array_equal(runs[0], runs[1])
 
 
 def test_a_start_outside_of_a_set_without_projection_is_refused_too() -> None:
     polytope = bizol.Polytope(lower=np.zeros(3), upper=np.ones(3))
-    with pytest.raises(ValueError, match="a Polytope of dimension 3, but does not; the set's center does"):
+    with pytest.raises(
+        ValueError, match="a Polytope of dimension 3, but does not; the set's center does"
+    ):
         BiZOL(0.1, 0.1, 2).start(saturated(feasible_set=polytope), [2, 0, 0])
 
 
@@ -346,7 +400,10 @@ def test_a_set_whose_center_is_outside_of_it_is_named() -> None:
         def contains(self, point: Any, tolerance: float = 1e-9) -> bool:
             return bool(np.abs(point).max() <= 1)
 
-    with pytest.raises(ValueError, match=r"feasible_set.center must lie in the feasible set, a Hollow of dimension 3"):
+    with pytest.raises(
+        ValueError,
+        match=r"feasible_set.center must lie in the feasible set, a Hollow of dimension 3",
+    ):
         BiZOL(0.1, 0.1, 2).start(saturated(feasible_set=Hollow()))
 
 
@@ -376,7 +433,9 @@ def test_a_response_told_that_is_not_finite_is_named() -> None:
     method = BiZOL(0.1, 0.1, 2)
     answers = np.zeros((5, 3))
     answers[3, 1] = np.nan
-    with pytest.raises(bizol.EvaluationError, match=r"The response to query 3 is not finite \(1 of 5 are not\)"):
+    with pytest.raises(
+        bizol.EvaluationError, match=r"The response to query 3 is not finite \(1 of 5 are not\)"
+    ):
         method.tell(method.start(saturated(), seed=0), answers)
 
 

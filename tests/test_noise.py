@@ -11,7 +11,7 @@ import pytest
 
 import bizol
 from bizol import BiZOL, Retries
-from bizol.noise import Noise
+from bizol.run.noise import Noise
 from tests.misbehaving import Unreliable, saturate
 from tests.problems import Array, affine, saturated
 
@@ -50,7 +50,8 @@ def test_common_random_numbers_cancel_in_a_pair() -> None:
     quiet = next(noisy), next(noisy)
     solution = bizol.minimize(saturated(response=Noisy(0.1)), method=METHOD, budget=9, seed=0)
     problem = affine(
-        np.eye(3), objective=bizol.Objective(lambda x, y: y.sum(), lambda x, y: 0 * x, lambda x, y: 1 + 0 * y)
+        np.eye(3),
+        objective=bizol.Objective(lambda x, y: y.sum(), lambda x, y: 0 * x, lambda x, y: 1 + 0 * y),
     )
     with_noise = affine(
         np.eye(3),
@@ -58,17 +59,22 @@ def test_common_random_numbers_cancel_in_a_pair() -> None:
         response=lambda x, seed: x + np.random.default_rng(seed).standard_normal(3),
     )
     gaps = [
-        bizol.minimize(each, method=METHOD, budget=9, seed=0).history.gap_estimate[0] for each in (problem, with_noise)
+        bizol.minimize(each, method=METHOD, budget=9, seed=0).history.gap_estimate[0]
+        for each in (problem, with_noise)
     ]
     assert gaps[0] == pytest.approx(gaps[1], rel=1e-12)
     assert quiet[1].move is not None
-    assert solution.history.gap_estimate[0] != quiet[1].move.gap_estimate  # the anchor is noisy all the same
+    assert (
+        solution.history.gap_estimate[0] != quiet[1].move.gap_estimate
+    )  # the anchor is noisy all the same
 
 
 def test_the_level_of_the_noise_is_found() -> None:
     """300 answers of 3 entries, 2 repeats: 450 degrees of freedom, relative error 1/√900; 4 of them, 1 in 16,000."""
     for response in (independent(0.05), Noisy(0.05)):
-        solution = bizol.minimize(saturated(response=response), method=METHOD, budget=600, seed=0, repeats=2)
+        solution = bizol.minimize(
+            saturated(response=response), method=METHOD, budget=600, seed=0, repeats=2
+        )
         assert solution.noise is not None
         assert solution.noise.level == pytest.approx(0.05, rel=4 / 30)
     assert bizol.minimize(saturated(), method=METHOD, budget=60, seed=0, workers=2).noise is None
@@ -78,14 +84,18 @@ def test_the_level_of_the_noise_is_found() -> None:
 
 
 def test_the_noise_part_of_the_variance_is_what_the_formula_says() -> None:
-    """Independent noise σ along a constant ∇₂φ = d: s² = 2σ²‖d‖², so the noise part is n² σ²‖d‖² / (2 δ² B r).
+    """Independent noise σ along a constant ∇₂φ = d: s² = 2σ²‖d‖², so the noise part is n² σ²‖d‖² /
+    (2 δ² B r).
 
-    400 iterations with B = 4, r = 2: 1600 degrees of freedom, relative error 3.5 %; 4 of them, 1 in 16,000.
+    400 iterations with B = 4, r = 2: 1600 degrees of freedom, relative error 3.5 %; 4 of them, 1 in
+    16,000.
     """
     weights = np.array([1.0, -2.0, 0.5])
     objective = bizol.Objective(lambda x, y: y @ weights, lambda x, y: 0 * x, lambda x, y: weights)
     rng = np.random.default_rng(1)
-    problem = affine(np.eye(3), objective=objective, response=lambda x: x + 0.02 * rng.standard_normal(3))
+    problem = affine(
+        np.eye(3), objective=objective, response=lambda x: x + 0.02 * rng.standard_normal(3)
+    )
     solution = bizol.minimize(problem, method=METHOD, budget=400 * 18, seed=0, repeats=2)
     assert solution.noise is not None
     expected = 9 * 0.02**2 * (weights @ weights) / (2 * 0.1**2 * 4 * 2)
@@ -95,7 +105,9 @@ def test_the_noise_part_of_the_variance_is_what_the_formula_says() -> None:
     floor = solution.noise.delta_floor
     assert floor == pytest.approx(0.1 * np.sqrt(expected / smoothing), rel=0.15)
     assert "variance of the estimates" not in solution.message
-    drowned = bizol.minimize(problem, method=BiZOL(delta=floor / 3, step=0.1, batch=4), budget=1800, seed=0, repeats=2)
+    drowned = bizol.minimize(
+        problem, method=BiZOL(delta=floor / 3, step=0.1, batch=4), budget=1800, seed=0, repeats=2
+    )
     assert "is below" in drowned.message
     assert "of the variance of the estimates" in drowned.message
 
@@ -105,7 +117,10 @@ def test_methods_without_pairs_learn_the_level_alone() -> None:
     assert solution.noise is not None
     assert np.isnan(solution.noise.noise_variance)
     assert solution.noise.remark(0.1) == ""
-    assert Noise(level=1, smoothing_variance=nan, noise_variance=1.0, delta_floor=inf).remark(0.1) == ""
+    assert (
+        Noise(level=1, smoothing_variance=nan, noise_variance=1.0, delta_floor=inf).remark(0.1)
+        == ""
+    )
 
 
 def test_repeats_cost_what_they_are_and_average_what_they_say() -> None:
@@ -116,7 +131,9 @@ def test_repeats_cost_what_they_are_and_average_what_they_say() -> None:
         said.append(saturate(x) + rng.standard_normal(3))
         return said[-1]
 
-    solution = bizol.minimize(saturated(response=respond), method=METHOD, budget=30, seed=0, repeats=3)
+    solution = bizol.minimize(
+        saturated(response=respond), method=METHOD, budget=30, seed=0, repeats=3
+    )
     assert solution.queries == 30
     assert solution.drawn.y == pytest.approx(np.mean(said[:3], axis=0), abs=1e-15)
     with pytest.raises(ValueError, match=r"must cover one iteration .* 27 queries, got 26"):

@@ -8,7 +8,15 @@ import numpy as np
 import pytest
 
 from bizol import Objective
-from bizol.objectives import Average, Payment, Quadratic, Revenue, SocialCost, Tracking, ValidationLoss
+from bizol.objectives import (
+    Average,
+    Payment,
+    Quadratic,
+    Revenue,
+    SocialCost,
+    Tracking,
+    ValidationLoss,
+)
 
 RNG = np.random.default_rng(8)
 PARTS: dict[str, Any] = {
@@ -53,7 +61,9 @@ def test_lists_will_do() -> None:
 
 
 def test_many_pairs_at_once_and_all_three_parts_at_once_give_the_same() -> None:
-    assert PHI.objective().values(X, Y) == pytest.approx([PHI.value(x, y) for x, y in zip(X, Y, strict=True)])
+    assert PHI.objective().values(X, Y) == pytest.approx(
+        [PHI.value(x, y) for x, y in zip(X, Y, strict=True)]
+    )
     anchor = PHI.objective().anchor(X[0], Y[0])
     assert anchor.value == pytest.approx(PHI.value(X[0], Y[0]), rel=1e-14)
     assert anchor.grad_x == pytest.approx(PHI.grad_x(X[0], Y[0]), rel=1e-14)
@@ -77,7 +87,15 @@ VALIDATION = RNG.standard_normal((9, 3)), RNG.standard_normal(9)
 SIGNS = np.sign(VALIDATION[1])
 READY: dict[str, tuple[Any, Any]] = {  # as given, and as a formula for automatic differentiation
     "quadratic": (
-        Quadratic(3, 4, xx=RNG.standard_normal((3, 3)), xy=np.ones((3, 4)), yy=np.eye(4), x=[1, 2, 3], y=[1, 0, 0, 2]),
+        Quadratic(
+            3,
+            4,
+            xx=RNG.standard_normal((3, 3)),
+            xy=np.ones((3, 4)),
+            yy=np.eye(4),
+            x=[1, 2, 3],
+            y=[1, 0, 0, 2],
+        ),
         lambda x, y, f: x @ f.xx @ x / 2 + x @ f.xy @ y + y @ f.yy @ y / 2 + f.x @ x + f.y @ y,
     ),
     "payment": (Payment(PARTS["coupling"], 0.4), lambda x, y, f: 0.4 * x @ PARTS["coupling"] @ y),
@@ -91,7 +109,9 @@ READY: dict[str, tuple[Any, Any]] = {  # as given, and as a formula for automati
     ),
     "validation": (
         ValidationLoss(*VALIDATION),
-        lambda x, y, f: ((VALIDATION[0] @ y[:3] + y[3] - VALIDATION[1]) ** 2).mean() / 2 + 0 * x.sum(),
+        lambda x, y, f: (
+            ((VALIDATION[0] @ y[:3] + y[3] - VALIDATION[1]) ** 2).mean() / 2 + 0 * x.sum()
+        ),
     ),
     "logistic": (
         ValidationLoss(VALIDATION[0], SIGNS, "logistic"),
@@ -111,7 +131,8 @@ READY: dict[str, tuple[Any, Any]] = {  # as given, and as a formula for automati
         lambda x, y, f: x @ PARTS["coupling"] @ y + y @ y / 2,
     ),
     "sum with a plain one": (
-        Revenue(PARTS["coupling"]) + Objective(lambda x, y: x @ x, lambda x, y: 2 * x, lambda x, y: 0 * y),
+        Revenue(PARTS["coupling"])
+        + Objective(lambda x, y: x @ x, lambda x, y: 2 * x, lambda x, y: 0 * y),
         lambda x, y, f: -x @ PARTS["coupling"] @ y + x @ x,
     ),
 }
@@ -147,7 +168,9 @@ def test_ready_objectives_agree_with_automatic_differentiation(name: str) -> Non
 @every_one
 def test_many_pairs_at_once_give_the_same(name: str) -> None:
     objective = as_objective(name)
-    assert objective.values(X, Y) == pytest.approx([objective.anchor(x, y).value for x, y in zip(X, Y, strict=True)])
+    assert objective.values(X, Y) == pytest.approx(
+        [objective.anchor(x, y).value for x, y in zip(X, Y, strict=True)]
+    )
     if objective.vectorized:
         rows = [objective.anchor(x, y).grad_y for x, y in zip(X, Y, strict=True)]
         assert objective.grad_y(X, Y) == pytest.approx(np.array(rows))
@@ -177,7 +200,9 @@ def test_an_averaged_gradient_shrinks_with_the_root_of_the_agents() -> None:
     """The remark on response size: ‖∇₂φ‖ = O(N^(−1/2)) for local gradients of bounded size."""
     sizes = []
     for agents in (100, 10_000):
-        phi = Average(agents, lambda x, y: np.abs(y).sum(axis=1), lambda x, y: 0 * x, lambda x, y: np.sign(y))
+        phi = Average(
+            agents, lambda x, y: np.abs(y).sum(axis=1), lambda x, y: 0 * x, lambda x, y: np.sign(y)
+        )
         sizes.append(np.linalg.norm(phi.grad_y(np.zeros(2), RNG.standard_normal(3 * agents))))
     assert sizes[0] / sizes[1] == pytest.approx(10.0)
     with pytest.raises(ValueError, match="cannot share out a response of size 4"):
@@ -187,8 +212,14 @@ def test_an_averaged_gradient_shrinks_with_the_root_of_the_agents() -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Quadratic(3, 4, xy=np.ones((4, 3))), r"Quadratic\(xy=\.\.\.\) must have shape \(3, 4\)"),
-        (lambda: Revenue(np.eye(2), cost=[1.0]), r"Revenue\(cost=\.\.\.\) must be a vector of size 2"),
+        (
+            lambda: Quadratic(3, 4, xy=np.ones((4, 3))),
+            r"Quadratic\(xy=\.\.\.\) must have shape \(3, 4\)",
+        ),
+        (
+            lambda: Revenue(np.eye(2), cost=[1.0]),
+            r"Revenue\(cost=\.\.\.\) must be a vector of size 2",
+        ),
         (lambda: ValidationLoss(*VALIDATION, loss="hinge"), 'must be "squared" or "logistic"'),  # type: ignore[arg-type]
         (lambda: ValidationLoss(*VALIDATION, loss="logistic"), "must be 1 or −1"),
     ],

@@ -96,20 +96,37 @@ def test_residuals_are_the_roots_of_the_objective(name: str) -> None:
 
 @pytest.mark.parametrize(("name", "value"), KNOWN.items())
 def test_references_agree_with_published_optima(name: str, value: float) -> None:
-    assert case_of(name).reference == pytest.approx(value, abs=6e-3 if name == "colson-2002-5" else 6e-5)
+    assert case_of(name).reference == pytest.approx(
+        value, abs=6e-3 if name == "colson-2002-5" else 6e-5
+    )
 
 
 def test_both_halves_have_every_kind_of_set_and_every_family() -> None:
-    families = {"tracking", "mpqp", "literature", "hyperparameters", "tolls", "prices", "game", "allocation"}
+    families = {
+        "tracking",
+        "mpqp",
+        "literature",
+        "hyperparameters",
+        "tolls",
+        "prices",
+        "game",
+        "allocation",
+    }
     pytest.importorskip("sklearn")
     cases = [case_of(name) for name in names()]
     for split in ("tune", "report"):
         half = [case for case in cases if case.split == split]
         assert abs(2 * len(half) - len(cases)) <= 3
-        assert set().union(*(case.tags for case in half)) >= KINDS | families | {"kinks", "smooth", "multimodal"}
+        assert set().union(*(case.tags for case in half)) >= KINDS | families | {
+            "kinks",
+            "smooth",
+            "multimodal",
+        }
 
 
-@pytest.mark.parametrize("name", ["allocation-a", "charging", "muu-quy-2003-2", "cournot-small-ball", "tracking-n5"])
+@pytest.mark.parametrize(
+    "name", ["allocation-a", "charging", "muu-quy-2003-2", "cournot-small-ball", "tracking-n5"]
+)
 def test_no_random_point_is_nearer_than_the_projection(name: str) -> None:
     chosen = case_of(name).problem.feasible_set
     rng = np.random.default_rng(3)
@@ -143,7 +160,9 @@ def test_what_is_not_feasible_is_never_the_best() -> None:
     assert oracle.best[-1] == pytest.approx(-2.0)
 
 
-@pytest.mark.parametrize("name", ["tracking-n5", "muu-quy-2003-2", "bard-1988-1", "allocation-a", "cournot-small-ball"])
+@pytest.mark.parametrize(
+    "name", ["tracking-n5", "muu-quy-2003-2", "bard-1988-1", "allocation-a", "cournot-small-ball"]
+)
 @pytest.mark.parametrize("solver", PEERS)
 def test_a_solver_keeps_the_budget_and_begins_at_the_start(solver: str, name: str) -> None:
     peer = PEERS[solver]
@@ -169,7 +188,9 @@ def test_the_same_seed_gives_the_same_run() -> None:
     assert run.carry_out(job).trace == run.carry_out(job).trace
 
 
-def test_a_solver_that_crashes_is_recorded_and_keeps_what_it_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_solver_that_crashes_is_recorded_and_keeps_what_it_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def crash(oracle: Oracle, seed: int) -> None:
         oracle.value(np.array([1.0]))  # the solution itself
         raise RuntimeError("no memory left")
@@ -181,32 +202,50 @@ def test_a_solver_that_crashes_is_recorded_and_keeps_what_it_found(monkeypatch: 
 
 
 def test_runs_that_failed_or_may_take_longer_now_are_made_again(tmp_path: Path) -> None:
-    path, job = tmp_path / "runs.jsonl", run.Job(case="bard-1988-1", solver="random", seed=0, budget=10)
+    path, job = (
+        tmp_path / "runs.jsonl",
+        run.Job(case="bard-1988-1", solver="random", seed=0, budget=10),
+    )
     whole = run.carry_out(job)
-    for status, seconds, again in (("failed", 1.0, 1), ("late", 1.0, 1), ("late", 60.0, 0), ("done", 1.0, 0)):
+    for status, seconds, again in (
+        ("failed", 1.0, 1),
+        ("late", 1.0, 1),
+        ("late", 60.0, 0),
+        ("done", 1.0, 0),
+    ):
         path.write_text(json.dumps({**asdict(whole), "status": status, "seconds": seconds}) + "\n")
         assert run.carry_out_all([job], path, workers=1, limit=60.0, console=QUIET) == again
 
 
 def test_of_two_budgets_the_profiles_show_the_larger() -> None:
-    runs = [run.carry_out(run.Job(case="bard-1988-1", solver="random", seed=0, budget=budget)) for budget in (9, 4)]
+    runs = [
+        run.carry_out(run.Job(case="bard-1988-1", solver="random", seed=0, budget=budget))
+        for budget in (9, 4)
+    ]
     assert profiles.longest(runs) == runs[:1]
 
 
 def test_every_case_counts_the_same_however_many_seeds_it_was_run_with() -> None:
     solved = run.carry_out(run.Job(case="bard-1988-1", solver="l-bfgs-b", seed=0, budget=60))
-    unsolved = replace(run.carry_out(run.Job(case="falk-liu-1995", solver="l-bfgs-b", seed=0, budget=60)), trace=[])
+    unsolved = replace(
+        run.carry_out(run.Job(case="falk-liu-1995", solver="l-bfgs-b", seed=0, budget=60)), trace=[]
+    )
     assert profiles.solved_at(solved, 1e-2) < 60
     three = [replace(solved, seed=seed) for seed in range(3)]
     assert profiles.share([*three, unsolved], 1e-2, 30, cases=2) == pytest.approx(0.5)
-    assert profiles.share(three, 1e-2, 30, cases=4) == pytest.approx(0.25)  # what was not run is unsolved
-    assert isnan(profiles.share_error([*three, unsolved], 1e-2, 30, cases=2))  # one seed tells nothing about the others
+    assert profiles.share(three, 1e-2, 30, cases=4) == pytest.approx(
+        0.25
+    )  # what was not run is unsolved
+    assert isnan(
+        profiles.share_error([*three, unsolved], 1e-2, 30, cases=2)
+    )  # one seed tells nothing about the others
     assert profiles.table([*three, unsolved]).endswith("| – |\n")
     at, rising = profiles.curve([unsolved, *three], 1e-2, cases=2)
     assert at[-1] < 30
     assert rising == pytest.approx([1 / 6, 1 / 3, 1 / 2])
     one_of_three = [*three[:1], *(replace(each, trace=[]) for each in three[1:])]
-    # the variance of the mean of (1, 0, 0) is 1/9; the other case has none, and each is half of the share
+    # the variance of the mean of (1, 0, 0) is 1/9; the other case has none, and each is half of the
+    # share
     both = [*one_of_three, unsolved, replace(unsolved, seed=1)]
     assert profiles.share_error(both, 1e-2, 30, cases=2) == pytest.approx(1 / 6)
 
@@ -253,27 +292,42 @@ def test_a_profile_counts_the_runs_that_are_solved(tmp_path: Path) -> None:
     ]
     local = [record for record in runs if record.solver == "l-bfgs-b"]
     assert profiles.share(local, 1e-2, 0.1, cases=2) == 0.0
-    assert profiles.share(local, 1e-2, 100, cases=2) == np.mean([record.gaps["60"] <= 1e-2 for record in local])
+    assert profiles.share(local, 1e-2, 100, cases=2) == np.mean(
+        [record.gaps["60"] <= 1e-2 for record in local]
+    )
     assert "l-bfgs-b | 2 | 0 | 0 |" in profiles.table(runs)
     if PEERS["dfo-ls"].installed:
-        assert "dfo-ls | 2 | 0 | 1 |" in profiles.table(runs)  # one objective is not a sum of squares
+        assert "dfo-ls | 2 | 0 | 1 |" in profiles.table(
+            runs
+        )  # one objective is not a sum of squares
     pytest.importorskip("matplotlib")
     assert all(path.exists() for path in profiles.draw(runs, tmp_path, "profile"))
 
 
-def test_better_values_of_runs_become_references(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_better_values_of_runs_become_references(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(references, "REFERENCES", tmp_path / "references.json")
-    record = replace(run.carry_out(run.Job(case="bard-1988-1", solver="random", seed=0, budget=5)), value=16.0, x=[1.5])
+    record = replace(
+        run.carry_out(run.Job(case="bard-1988-1", solver="random", seed=0, budget=5)),
+        value=16.0,
+        x=[1.5],
+    )
     (tmp_path / "runs.jsonl").write_text(json.dumps(asdict(record)) + "\n")
     changes = references.keep(references.from_runs(tmp_path / "runs.jsonl"))
     assert changes["bard-1988-1"] == (case_of("bard-1988-1").reference, 16.0)
-    assert json.loads((tmp_path / "references.json").read_text())["bard-1988-1"] == {"value": 16.0, "x": [1.5]}
+    assert json.loads((tmp_path / "references.json").read_text())["bard-1988-1"] == {
+        "value": 16.0,
+        "x": [1.5],
+    }
 
 
 def test_the_paper_methods_are_the_papers() -> None:
     case = case_of("tracking-n5")
     oracle, by_hand = Oracle(case, 42), Oracle(case, 42)
     run_solver(PEERS["paper-b10"], oracle, 0)
-    method = bizol.BiZOL(delta=0.08, step=0.1, batch=10)  # [−1, 1]ⁿ: half the diameter over √n is one
+    method = bizol.BiZOL(
+        delta=0.08, step=0.1, batch=10
+    )  # [−1, 1]ⁿ: half the diameter over √n is one
     bizol.minimize(by_hand.problem, case.start, method=method, budget=42, seed=0)
     assert oracle.best == by_hand.best

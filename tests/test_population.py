@@ -24,7 +24,9 @@ every_kind = pytest.mark.parametrize("kind", KINDS)
 
 def population(kind: str, seed: int = 0) -> ProjectionPopulation:
     rng = np.random.default_rng(seed)
-    return ProjectionPopulation(rng.standard_normal((N, D, DIM)), rng.standard_normal((N, D)), **KINDS[kind])
+    return ProjectionPopulation(
+        rng.standard_normal((N, D, DIM)), rng.standard_normal((N, D)), **KINDS[kind]
+    )
 
 
 def nearest(kind: str, agent: int, wish: Any) -> Any:
@@ -33,12 +35,16 @@ def nearest(kind: str, agent: int, wish: Any) -> Any:
         return wish / max(1.0, np.linalg.norm(wish) / KINDS["ball"]["radius"][agent])
     if kind == "box":
         return QuadraticProgram(
-            np.eye(D), np.zeros(D), -np.eye(D), np.vstack([np.eye(D), -np.eye(D)]), [0.6] * D + [0.4] * D
+            np.eye(D),
+            np.zeros(D),
+            -np.eye(D),
+            np.vstack([np.eye(D), -np.eye(D)]),
+            [0.6] * D + [0.4] * D,
         )(wish)
     total = KINDS["simplex"]["total"][agent]
-    return QuadraticProgram(np.eye(D), np.zeros(D), -np.eye(D), -np.eye(D), np.zeros(D), A=np.ones((1, D)), b=[total])(
-        wish
-    )
+    return QuadraticProgram(
+        np.eye(D), np.zeros(D), -np.eye(D), -np.eye(D), np.zeros(D), A=np.ones((1, D)), b=[total]
+    )(wish)
 
 
 @every_kind
@@ -69,7 +75,9 @@ def test_as_one_array_or_one_by_one_it_is_the_same(kind: str) -> None:
 def test_jacobians_are_finite_differences_inside_a_piece(kind: str) -> None:
     follower, x = population(kind, 5), np.random.default_rng(5).standard_normal(DIM)
     (jacobian,) = follower.limiting_jacobians(x)
-    differences = [(follower(x + 1e-6 * axis) - follower(x - 1e-6 * axis)) / 2e-6 for axis in np.eye(DIM)]
+    differences = [
+        (follower(x + 1e-6 * axis) - follower(x - 1e-6 * axis)) / 2e-6 for axis in np.eye(DIM)
+    ]
     assert jacobian == pytest.approx(np.array(differences).T, abs=1e-7)
     agents: list[Any] = [follower.agent(index) for index in range(N)]
     assert Population(agents).limiting_jacobians(x)[0] == pytest.approx(jacobian)
@@ -98,10 +106,22 @@ def test_the_agent_that_fails_is_named_and_tolerances_are_passed_on() -> None:
     ("make", "message"),
     [
         (lambda: Population([]), r"Population\(followers=\.\.\.\) must be callables"),
-        (lambda: ProjectionPopulation(np.ones((2, 3)), np.ones((2, 3)), total=[1, 1]), r"must have shapes \(N, d, n\)"),
-        (lambda: ProjectionPopulation(np.ones((2, 3, 1)), np.ones((2, 3))), "lower and upper, or radius, or total"),
-        (lambda: ProjectionPopulation(np.ones((2, 3, 1)), np.ones((2, 3)), lower=0), "lower and upper, or radius"),
-        (lambda: ProjectionPopulation(np.ones((2, 3, 1)), np.ones((2, 3)), radius=[1, 0]), "got 0 for agent 1"),
+        (
+            lambda: ProjectionPopulation(np.ones((2, 3)), np.ones((2, 3)), total=[1, 1]),
+            r"must have shapes \(N, d, n\)",
+        ),
+        (
+            lambda: ProjectionPopulation(np.ones((2, 3, 1)), np.ones((2, 3))),
+            "lower and upper, or radius, or total",
+        ),
+        (
+            lambda: ProjectionPopulation(np.ones((2, 3, 1)), np.ones((2, 3)), lower=0),
+            "lower and upper, or radius",
+        ),
+        (
+            lambda: ProjectionPopulation(np.ones((2, 3, 1)), np.ones((2, 3)), radius=[1, 0]),
+            "got 0 for agent 1",
+        ),
         (
             lambda: ProjectionPopulation(np.ones((2, 3, 1)), np.ones((2, 3)), lower=1, upper=0),
             "leaves agent 0 no choice",

@@ -16,7 +16,14 @@ X = np.array([0.3, -0.5, -1.0])
 
 
 def controlled(**changes: Any) -> PredictiveControl:
-    parts: dict[str, Any] = {"A": A, "B": B, "initial": [1.0, 0.0], "steps": 30, "lower": [-1.0], "upper": [1.0]}
+    parts: dict[str, Any] = {
+        "A": A,
+        "B": B,
+        "initial": [1.0, 0.0],
+        "steps": 30,
+        "lower": [-1.0],
+        "upper": [1.0],
+    }
     return PredictiveControl(**(parts | changes))
 
 
@@ -41,7 +48,11 @@ def test_every_plan_is_what_another_solver_plans() -> None:
     q, r = np.exp(X[:2]), np.exp(X[2:])
     terminal = solve_discrete_are(A, B, np.diag(q), np.diag(r))
     s, u, here = cp.Variable((9, 2)), cp.Variable((8, 1)), cp.Parameter(2)
-    cost = sum(q @ cp.square(s[k]) for k in range(1, 8)) + cp.quad_form(s[8], terminal) + r[0] * cp.sum_squares(u)
+    cost = (
+        sum(q @ cp.square(s[k]) for k in range(1, 8))
+        + cp.quad_form(s[8], terminal)
+        + r[0] * cp.sum_squares(u)
+    )
     rules = [s[0] == here, cp.abs(u) <= 1, cp.abs(s[1:, 1]) <= 0.5, cp.abs(s[1:, 0]) <= 2]
     rules += [s[k + 1] == A @ s[k] + B @ u[k] for k in range(8)]
     plan = cp.Problem(cp.Minimize(cost), rules)
@@ -51,7 +62,9 @@ def test_every_plan_is_what_another_solver_plans() -> None:
         here.value = states[step]
         plan.solve(solver="CLARABEL", tol_gap_abs=1e-11, tol_gap_rel=1e-11, tol_feas=1e-11)
         assert inputs[step] == pytest.approx(u.value[0, 0], abs=1e-5)
-        assert states[step + 1] == pytest.approx(A @ states[step] + B[:, 0] * inputs[step], abs=1e-12)
+        assert states[step + 1] == pytest.approx(
+            A @ states[step] + B[:, 0] * inputs[step], abs=1e-12
+        )
 
 
 def test_disturbances_push_and_weights_may_be_anything_positive() -> None:
@@ -74,7 +87,9 @@ def test_the_response_has_kinks_and_no_jumps() -> None:
 
 
 def test_failures_say_at_which_step_and_what_the_solver_said() -> None:
-    with pytest.raises(bizol.ResponseError, match=r"has no plan at step 0 for x = \[ 0.3 -0.5 -1. \].*PIQP says"):
+    with pytest.raises(
+        bizol.ResponseError, match=r"has no plan at step 0 for x = \[ 0.3 -0.5 -1. \].*PIQP says"
+    ):
         controlled(initial=[1.0, 5.0], state_limit=[9.0, 0.5])(X)
     with pytest.raises(bizol.ResponseError, match="the Riccati equation has no solution at x = "):
         controlled(A=np.diag([1.5, 1.0]), B=[[0.0], [1.0]])(X)

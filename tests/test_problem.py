@@ -54,24 +54,50 @@ def test_every_part_must_be_callable(part: str) -> None:
 
 
 def changed(**parts: Any) -> Objective:
-    return Objective(**({"value": lambda x, y: 0.0, "grad_x": lambda x, y: x, "grad_y": lambda x, y: y} | parts))
+    return Objective(
+        **({"value": lambda x, y: 0.0, "grad_x": lambda x, y: x, "grad_y": lambda x, y: y} | parts)
+    )
 
 
 @pytest.mark.parametrize(
     ("objective", "message"),
     [
-        (changed(value=lambda x, y: x), r"Objective\(value=\.\.\.\) must return shape \(\), a number, got \(2,\)"),
-        (changed(value=lambda x, y: np.nan), r"Objective\(value=\.\.\.\) must be finite, got nan at x = \[1\. 2\.\]"),
-        (changed(value=lambda x, y: 1 / 0), r"Objective\(value=\.\.\.\) failed: ZeroDivisionError: division by zero"),
-        (changed(grad_x=lambda x, y: y), r"\(grad_x=\.\.\.\) must return shape \(2,\), the shape of x, got \(3,\)"),
-        (changed(grad_y=lambda x, y: x), r"\(grad_y=\.\.\.\) must return shape \(3,\), the shape of y, got \(2,\)"),
-        (changed(value=lambda x, y: None), r"Objective\(value=\.\.\.\) must return a number, got None"),
-        (changed(grad_x=lambda x, y: "steep"), r"\(grad_x=\.\.\.\) must return an array of numbers, got 'steep'"),
+        (
+            changed(value=lambda x, y: x),
+            r"Objective\(value=\.\.\.\) must return shape \(\), a number, got \(2,\)",
+        ),
+        (
+            changed(value=lambda x, y: np.nan),
+            r"Objective\(value=\.\.\.\) must be finite, got nan at x = \[1\. 2\.\]",
+        ),
+        (
+            changed(value=lambda x, y: 1 / 0),
+            r"Objective\(value=\.\.\.\) failed: ZeroDivisionError: division by zero",
+        ),
+        (
+            changed(grad_x=lambda x, y: y),
+            r"\(grad_x=\.\.\.\) must return shape \(2,\), the shape of x, got \(3,\)",
+        ),
+        (
+            changed(grad_y=lambda x, y: x),
+            r"\(grad_y=\.\.\.\) must return shape \(3,\), the shape of y, got \(2,\)",
+        ),
+        (
+            changed(value=lambda x, y: None),
+            r"Objective\(value=\.\.\.\) must return a number, got None",
+        ),
+        (
+            changed(grad_x=lambda x, y: "steep"),
+            r"\(grad_x=\.\.\.\) must return an array of numbers, got 'steep'",
+        ),
         (
             changed(value=lambda x, y: np.zeros(2), vectorized=True),
             r"must return one row per pair: given 1 pair it returned shape \(2,\)",
         ),
-        (changed(grad_y=lambda x, y: 1.0), r"\(grad_y=\.\.\.\) must return shape \(3,\), the shape of y, got \(\)"),
+        (
+            changed(grad_y=lambda x, y: 1.0),
+            r"\(grad_y=\.\.\.\) must return shape \(3,\), the shape of y, got \(\)",
+        ),
         (
             changed(value=lambda x, y: 0.0, vectorized=True),
             r"Objective\(value=\.\.\., vectorized=True\) must return one row per pair: given 1 pair.*shape \(\)",
@@ -86,7 +112,11 @@ def test_an_objective_that_answers_wrongly_is_named(objective: Objective, messag
 def test_all_three_at_once_are_taken_at_their_word_and_checked() -> None:
     joint = changed(joint=lambda x, y: (7.0, 2 * x, 3 * y))
     anchor = joint.anchor(X, Y)
-    assert (anchor.value, anchor.grad_x.tolist(), anchor.grad_y.tolist()) == (7.0, [2, 4], [1.5, 3, 6])
+    assert (anchor.value, anchor.grad_x.tolist(), anchor.grad_y.tolist()) == (
+        7.0,
+        [2, 4],
+        [1.5, 3, 6],
+    )
     for broken, message in (
         (lambda x, y: (1.0, x), r"Objective\(joint=\.\.\.\) failed: ValueError"),
         (lambda x, y: (1.0, y, y), r"Objective\(grad_x=\.\.\.\) must return shape \(2,\)"),
@@ -107,7 +137,9 @@ def test_all_three_at_once_are_taken_at_their_word_and_checked() -> None:
 )
 def test_a_vectorized_value_that_answers_wrongly_is_named(value: Any, message: str) -> None:
     with pytest.raises(EvaluationError, match=message):
-        changed(value=value, vectorized=True).values(np.array([[1.0, 2.0], [3.0, 4.0]]), np.zeros((2, 3)))
+        changed(value=value, vectorized=True).values(
+            np.array([[1.0, 2.0], [3.0, 4.0]]), np.zeros((2, 3))
+        )
 
 
 @pytest.mark.parametrize(
@@ -115,7 +147,10 @@ def test_a_vectorized_value_that_answers_wrongly_is_named(value: Any, message: s
     [
         ({"objective": 3}, r"Problem\(objective=\.\.\.\) must be a bizol.Objective, got 3"),
         ({"response": 3}, r"Problem\(response=\.\.\.\) must be callable, got 3"),
-        ({"feasible_set": [0, 1]}, r"Problem\(feasible_set=\.\.\.\).*list lacks dimension, diameter, center, "),
+        (
+            {"feasible_set": [0, 1]},
+            r"Problem\(feasible_set=\.\.\.\).*list lacks dimension, diameter, center, ",
+        ),
     ],
 )
 def test_a_problem_of_the_wrong_parts_is_refused(parts: Any, message: str) -> None:

@@ -18,7 +18,9 @@ def on_a_terminal(script: str) -> bytes:
     """Run a script on a terminal of its own and return all it showed."""
     controller, terminal = pty.openpty()
     environment = os.environ | {"TERM": "xterm", "COLUMNS": "100"}
-    run = subprocess.Popen([sys.executable, "-c", script], stdout=terminal, stderr=terminal, env=environment)
+    run = subprocess.Popen(
+        [sys.executable, "-c", script], stdout=terminal, stderr=terminal, env=environment
+    )
     os.close(terminal)
     shown = b""
     try:

@@ -18,11 +18,17 @@ from tests.problems import Array
 seeds = st.integers(0, 9999)
 
 
-def program(seed: int, m: int = 6, n: int = 3, equalities: int = 1, c: int = 10) -> QuadraticProgram:
+def program(
+    seed: int, m: int = 6, n: int = 3, equalities: int = 1, c: int = 10
+) -> QuadraticProgram:
     """A random program; P is definite along the equalities only."""
     rng = np.random.default_rng(seed)
     root = rng.standard_normal((m, m - min(equalities, 1)))
-    inside, G, A = 0.2 * rng.standard_normal(m), rng.standard_normal((c, m)), rng.standard_normal((equalities, m))
+    inside, G, A = (
+        0.2 * rng.standard_normal(m),
+        rng.standard_normal((c, m)),
+        rng.standard_normal((equalities, m)),
+    )
     return QuadraticProgram(
         root @ root.T,
         rng.standard_normal(m),
@@ -30,7 +36,11 @@ def program(seed: int, m: int = 6, n: int = 3, equalities: int = 1, c: int = 10)
         G,
         G @ inside + rng.uniform(0.2, 1.0, c),
         0.1 * rng.standard_normal((c, n)),
-        **({"A": A, "b": A @ inside, "T": 0.1 * rng.standard_normal((equalities, n))} if equalities else {}),  # type: ignore[arg-type]
+        **(
+            {"A": A, "b": A @ inside, "T": 0.1 * rng.standard_normal((equalities, n))}
+            if equalities
+            else {}
+        ),  # type: ignore[arg-type]
     )
 
 
@@ -46,7 +56,9 @@ def by_clarabel(follower: QuadraticProgram, x: Array) -> Array:
     rows = csc_matrix(np.vstack([follower.A, follower.G]))
     right = np.concatenate([follower.b + follower.T @ x, follower.h + follower.S @ x])
     cost = follower.q + follower.Q @ x
-    solver = clarabel.DefaultSolver(csc_matrix(np.triu(follower.P)), cost, rows, right, cones, settings)
+    solver = clarabel.DefaultSolver(
+        csc_matrix(np.triu(follower.P)), cost, rows, right, cones, settings
+    )
     return np.array(solver.solve().x)
 
 
@@ -58,7 +70,10 @@ def assert_optimal(follower: QuadraticProgram, x: Array) -> None:
     assert multipliers.min(initial=0.0) >= 0
     assert room.min(initial=0.0) >= -follower.tolerance * scale
     assert np.abs(multipliers * room).max(initial=0.0) <= follower.tolerance * scale
-    assert np.abs(follower.A @ y - follower.b - follower.T @ x).max(initial=0.0) <= follower.tolerance * scale
+    assert (
+        np.abs(follower.A @ y - follower.b - follower.T @ x).max(initial=0.0)
+        <= follower.tolerance * scale
+    )
     pull = follower.P @ y + follower.q + follower.Q @ x + follower.G.T @ multipliers
     if len(follower.A):
         pull = pull - follower.A.T @ np.linalg.lstsq(follower.A.T, pull, rcond=None)[0]
@@ -75,7 +90,10 @@ def test_the_response_is_optimal_and_what_another_solver_says(seed: int, equalit
         return  # moved equalities may contradict the inequalities; another test looks at that
     assert_optimal(follower, x)
     reference = by_clarabel(follower, x)
-    ours, other = (float(y @ follower.P @ y / 2 + (follower.q + follower.Q @ x) @ y) for y in (follower(x), reference))
+    ours, other = (
+        float(y @ follower.P @ y / 2 + (follower.q + follower.Q @ x) @ y)
+        for y in (follower(x), reference)
+    )
     assert ours == pytest.approx(other, abs=1e-6 * max(1.0, abs(other)))
     assert follower(x) == pytest.approx(reference, abs=1e-4 * max(1.0, np.abs(reference).max()))
 
@@ -92,7 +110,9 @@ def test_jacobians_are_finite_differences_inside_a_piece(seed: int) -> None:
         return
     if len(labels) > 1 or len(next(iter(labels))) > 1:
         return  # a kink is near
-    differences = np.array([(follower(x + step * axis) - follower(x - step * axis)) / (2 * step) for axis in np.eye(3)])
+    differences = np.array(
+        [(follower(x + step * axis) - follower(x - step * axis)) / (2 * step) for axis in np.eye(3)]
+    )
     (jacobian,) = follower.limiting_jacobians(x)
     assert jacobian == pytest.approx(differences.T, abs=1e-5 * max(1.0, np.abs(jacobian).max()))
 
@@ -123,7 +143,11 @@ def test_constraints_that_tie_do_no_harm(copies: int) -> None:
     G = rng.standard_normal((6, 4))
     line = rng.standard_normal((1, 4))
     inside = 0.1 * rng.standard_normal(4)
-    parts: dict[str, Any] = {"P": np.eye(4), "q": rng.standard_normal(4), "Q": 2 * rng.standard_normal((4, 2))}
+    parts: dict[str, Any] = {
+        "P": np.eye(4),
+        "q": rng.standard_normal(4),
+        "Q": 2 * rng.standard_normal((4, 2)),
+    }
     limits = G @ inside + 0.3
     plain = QuadraticProgram(**parts, G=G, h=limits, A=line, b=line @ inside)
     tied = QuadraticProgram(
@@ -147,12 +171,16 @@ def test_a_vertex_with_more_constraints_than_dimensions() -> None:
         assert_optimal(follower, x)
 
 
-def test_active_constraints_of_the_wrong_side_of_a_kink_are_corrected(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_active_constraints_of_the_wrong_side_of_a_kink_are_corrected(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """y = min(x, 1) once more for each coordinate, beside the kink, with what is active on its other side."""
     follower = QuadraticProgram(np.eye(3), np.zeros(3), -np.eye(3), np.eye(3), np.ones(3))
     for guess in ([], [0, 1, 2], [1], [0, 2]):
         monkeypatch.setattr(
-            QuadraticProgram, "_by_interior_point", lambda *given, guess=guess: ("", np.array(guess, dtype=np.int64))
+            QuadraticProgram,
+            "_by_interior_point",
+            lambda *given, guess=guess: ("", np.array(guess, dtype=np.int64)),
         )
         for off in (1e-4, 1e-6, 1e-8, -1e-8, -1e-6, -1e-4):
             x = 1 + off * np.array([1.0, -1.0, 2.0])
@@ -162,7 +190,13 @@ def test_active_constraints_of_the_wrong_side_of_a_kink_are_corrected(monkeypatc
 
 def test_an_inequality_that_repeats_an_equality_does_no_harm() -> None:
     follower = QuadraticProgram(
-        np.eye(2), [0, 0], -np.eye(2), [[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]], [0.5, 1.0, -0.5], A=[[2.0, 0.0]], b=[1.0]
+        np.eye(2),
+        [0, 0],
+        -np.eye(2),
+        [[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]],
+        [0.5, 1.0, -0.5],
+        A=[[2.0, 0.0]],
+        b=[1.0],
     )
     for x in np.random.default_rng(0).standard_normal((20, 2)) * 2:
         assert follower(x) == pytest.approx([0.5, min(x[1], 1.0)], abs=1e-9)
@@ -180,18 +214,30 @@ def test_constraints_that_nearly_coincide_are_solved_or_said_to_be_too_close() -
 
 
 def test_without_inequalities_it_is_a_linear_map() -> None:
-    follower = QuadraticProgram(np.diag([1.0, 2.0]), [0, 0], -np.eye(2), A=[[1.0, 1.0]], b=[1.0], T=[[1.0, 0.0]])
+    follower = QuadraticProgram(
+        np.diag([1.0, 2.0]), [0, 0], -np.eye(2), A=[[1.0, 1.0]], b=[1.0], T=[[1.0, 0.0]]
+    )
     assert isinstance(follower, KnownStructure)
     assert follower(np.zeros(2)) == pytest.approx([2 / 3, 1 / 3])
     (jacobian,) = follower.limiting_jacobians(np.zeros(2))
-    assert follower(np.array([0.3, -0.2])) == pytest.approx(follower(np.zeros(2)) + jacobian @ [0.3, -0.2])
+    assert follower(np.array([0.3, -0.2])) == pytest.approx(
+        follower(np.zeros(2)) + jacobian @ [0.3, -0.2]
+    )
 
 
 @pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
 def test_units_of_the_cost_do_not_matter(unit: float) -> None:
     plain = program(11)
     scaled = QuadraticProgram(
-        unit * plain.P, unit * plain.q, unit * plain.Q, plain.G, plain.h, plain.S, A=plain.A, b=plain.b, T=plain.T
+        unit * plain.P,
+        unit * plain.q,
+        unit * plain.Q,
+        plain.G,
+        plain.h,
+        plain.S,
+        A=plain.A,
+        b=plain.b,
+        T=plain.T,
     )
     for x in np.random.default_rng(0).uniform(-0.2, 0.2, (20, 3)):
         assert scaled(x) == pytest.approx(plain(x), abs=1e-8)
@@ -199,17 +245,25 @@ def test_units_of_the_cost_do_not_matter(unit: float) -> None:
 
 def test_a_linear_program_is_refused_and_the_reason_said() -> None:
     """y₁ + y₂ is paid for alike: every split is optimal, and which one a solver shows is an accident."""
-    parts: dict[str, Any] = {"q": [-1, -1], "Q": np.eye(2), "G": [[1, 1], [-1, 0], [0, -1]], "h": [1, 0, 0]}
-    with pytest.raises(ValueError, match=r"the cost is flat along .* not unique or jumps, as that of a linear program"):
+    parts: dict[str, Any] = {
+        "q": [-1, -1],
+        "Q": np.eye(2),
+        "G": [[1, 1], [-1, 0], [0, -1]],
+        "h": [1, 0, 0],
+    }
+    with pytest.raises(
+        ValueError,
+        match=r"the cost is flat along .* not unique or jumps, as that of a linear program",
+    ):
         QuadraticProgram(np.zeros((2, 2)), **parts)
     unique = QuadraticProgram(np.zeros((2, 2)), **parts, regularization=1e-2)
     assert unique(np.zeros(2)) == pytest.approx([0.5, 0.5])
     with pytest.raises(ValueError, match="has the eigenvalue -1"):
         QuadraticProgram(np.diag([1.0, -1.0]), **parts)
     # an equality that holds the flat direction still makes it unique
-    assert QuadraticProgram(np.diag([1.0, 0.0]), **parts, A=[[0, 1]], b=[0.25])(np.zeros(2)) == pytest.approx(
-        [0.75, 0.25]
-    )
+    assert QuadraticProgram(np.diag([1.0, 0.0]), **parts, A=[[0, 1]], b=[0.25])(
+        np.zeros(2)
+    ) == pytest.approx([0.75, 0.25])
     with pytest.raises(ValueError, match=r"the cost is flat along y = \[0. 1.\]"):
         QuadraticProgram(np.diag([1.0, 0.0]), **parts, A=[[1, 0]], b=[0.25])
 
@@ -217,14 +271,18 @@ def test_a_linear_program_is_refused_and_the_reason_said() -> None:
 def test_an_infeasible_lower_level_says_where_and_what_the_solver_said() -> None:
     follower = QuadraticProgram([[1.0]], [0], [[1]], [[1], [-1]], [0, 0], [[1], [1]])  # |y| ≤ x
     assert follower(np.array([1.0])) == pytest.approx([-1.0])
-    with pytest.raises(bizol.ResponseError, match=r"no feasible response at x = \[-1.\].*PIQP_PRIMAL_INFEASIBLE"):
+    with pytest.raises(
+        bizol.ResponseError, match=r"no feasible response at x = \[-1.\].*PIQP_PRIMAL_INFEASIBLE"
+    ):
         follower(np.array([-1.0]))
     assert follower(np.array([0.5])) == pytest.approx([-0.5])
 
 
 def narrow_gate() -> QuadraticProgram:
     """y₁ ≥ 0.4 and y₁ ≤ 0.5 + 2 x₂: nothing fits below x₂ = −0.05."""
-    return QuadraticProgram(np.eye(2), [0, 0], -np.eye(2), [[1, 0], [-1, 0]], [0.5, -0.4], [[0.0, 2.0], [0.0, 0.0]])
+    return QuadraticProgram(
+        np.eye(2), [0, 0], -np.eye(2), [[1, 0], [-1, 0]], [0.5, -0.4], [[0.0, 2.0], [0.0, 0.0]]
+    )
 
 
 @pytest.mark.parametrize("vectorized", [False, True])
@@ -246,7 +304,9 @@ def test_infeasibility_costs_its_own_query_and_is_not_asked_again(vectorized: bo
         vectorized=vectorized,
     )
     method = bizol.BiZOL(delta=0.05, step=0.2, batch=4)
-    solution = bizol.minimize(problem, [0.0, -0.04], method=method, budget=90, seed=1, retries=bizol.Retries(breaker=1))
+    solution = bizol.minimize(
+        problem, [0.0, -0.04], method=method, budget=90, seed=1, retries=bizol.Retries(breaker=1)
+    )
     assert solution.status is bizol.Status.BUDGET_SPENT
     assert solution.unanswered == len(refused) == len(set(refused)) > 0
     with pytest.raises(bizol.EvaluationError, match=r"no feasible response at x = .*PIQP says"):
@@ -265,7 +325,9 @@ def test_on_a_kink_the_way_one_came_changes_no_bit() -> None:
         for _ in range(60):
             middle = (low + high) / 2
             low, high = (
-                (middle, high) if follower.pieces(middle).labels == follower.pieces(start).labels else (low, middle)
+                (middle, high)
+                if follower.pieces(middle).labels == follower.pieces(start).labels
+                else (low, middle)
             )
         answers = []
         for way in ([], [start, low], [end, high], [end, start]):
@@ -278,12 +340,16 @@ def test_on_a_kink_the_way_one_came_changes_no_bit() -> None:
 
 def test_a_solver_that_gives_up_is_quoted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bizol.followers.quadratic_program.CORRECTIONS", 0)
-    with pytest.raises(bizol.ResponseError, match=r"not be solved accurately at x = .*PIQP says PIQP_SOLVED after"):
+    with pytest.raises(
+        bizol.ResponseError, match=r"not be solved accurately at x = .*PIQP says PIQP_SOLVED after"
+    ):
         program(2)(np.zeros(3))
 
 
 @pytest.mark.parametrize("equalities", [0, 2])
-def test_the_second_opinion_alone_would_do(monkeypatch: pytest.MonkeyPatch, equalities: int) -> None:
+def test_the_second_opinion_alone_would_do(
+    monkeypatch: pytest.MonkeyPatch, equalities: int
+) -> None:
     points = np.random.default_rng(0).uniform(-0.2, 0.2, (10, 3))
     expected = program(4, equalities=equalities)(points)
     monkeypatch.setattr(QuadraticProgram, "_by_interior_point", QuadraticProgram._by_active_set)
@@ -295,9 +361,18 @@ def test_the_second_opinion_alone_would_do(monkeypatch: pytest.MonkeyPatch, equa
     [
         ({"G": [[1.0]]}, r"QuadraticProgram\(G=\.\.\., h=\.\.\.\) are given together"),
         ({"T": [[1.0]]}, r"QuadraticProgram\(A=\.\.\., b=\.\.\.\) are given together"),
-        ({"A": [[1.0]], "b": [0.0], "T": [[1.0], [1.0]]}, r"QuadraticProgram\(T=\.\.\.\) must have 1 rows, got 2"),
-        ({"A": [[1.0], [2.0]], "b": [0.0, 0.0]}, r"QuadraticProgram\(A=\.\.\.\) must have independent rows"),
-        ({"regularization": -1.0}, r"QuadraticProgram\(regularization=\.\.\.\) must be 0 or positive"),
+        (
+            {"A": [[1.0]], "b": [0.0], "T": [[1.0], [1.0]]},
+            r"QuadraticProgram\(T=\.\.\.\) must have 1 rows, got 2",
+        ),
+        (
+            {"A": [[1.0], [2.0]], "b": [0.0, 0.0]},
+            r"QuadraticProgram\(A=\.\.\.\) must have independent rows",
+        ),
+        (
+            {"regularization": -1.0},
+            r"QuadraticProgram\(regularization=\.\.\.\) must be 0 or positive",
+        ),
         ({"q": [np.inf]}, r"QuadraticProgram\(q=\.\.\.\) must be finite"),
     ],
 )

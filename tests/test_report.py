@@ -56,7 +56,9 @@ def test_a_mean_comes_with_its_sample_deviation() -> None:
 
 
 @pytest.mark.parametrize("form", ["txt", "md", "tex"])
-def test_every_form_for_people_writes_mean_and_deviation_with_the_digits_they_need(form: str) -> None:
+def test_every_form_for_people_writes_mean_and_deviation_with_the_digits_they_need(
+    form: str,
+) -> None:
     written = FORMS[form](TABLE).replace(r"$\pm$", "±")
     for cell in ("16.59 ± 0.40", "16.00 ± 0.50", "0.0034 ± 0.0016", "0.25", "0.012", "0.00"):
         assert cell in written
@@ -72,7 +74,12 @@ def test_csv_holds_the_numbers_in_full() -> None:
 
 
 def test_csv_leaves_a_deviation_empty_where_a_row_has_none() -> None:
-    table = Table(name="t", title="t", columns=(Column(name="a"), Column(name="b")), rows=((1, Spread(1, 2)), (2, 3.0)))
+    table = Table(
+        name="t",
+        title="t",
+        columns=(Column(name="a"), Column(name="b")),
+        rows=((1, Spread(1, 2)), (2, 3.0)),
+    )
     assert table.csv().splitlines() == ["a,b,b sd", "1,1,2", "2,3.0,"]
 
 
@@ -123,7 +130,9 @@ def test_a_figure_is_the_same_files_every_time(tmp_path: Path) -> None:
 def test_a_page_stands_alone(tmp_path: Path) -> None:
     (tmp_path / "a.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
     shown = picture(tmp_path / "a.svg", name="a", alt="A < B")
-    document = page("Title & more", "<p>lead</p>", [Section("First part", shown), Section("Then", TABLE.html())])
+    document = page(
+        "Title & more", "<p>lead</p>", [Section("First part", shown), Section("Then", TABLE.html())]
+    )
     elements = Elements(document)
     assert all(address.startswith(("data:", "#")) for address in elements.addresses)
     assert "#first-part" in elements.addresses

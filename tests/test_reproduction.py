@@ -36,7 +36,14 @@ from bizol.reproduction.experiments import (
     save,
     workers,
 )
-from bizol.reproduction.instances import BALL, BOX, GRID, Constants, TrackingInstance, tracking_instance
+from bizol.reproduction.instances import (
+    BALL,
+    BOX,
+    GRID,
+    Constants,
+    TrackingInstance,
+    tracking_instance,
+)
 from bizol.reproduction.lockstep import queries_per_iteration, run_together
 from bizol.reproduction.measures import (
     Crossings,
@@ -75,7 +82,17 @@ def browser() -> Browser:
 
 
 def small(constants: Constants = BOX, method: MethodName = "Bi-ZOL") -> Cell:
-    return Cell(constants=constants, n=5, m=8, method=method, batch=3, seeds=2, budget=200, closely=True, validation=20)
+    return Cell(
+        constants=constants,
+        n=5,
+        m=8,
+        method=method,
+        batch=3,
+        seeds=2,
+        budget=200,
+        closely=True,
+        validation=20,
+    )
 
 
 def decisions(instance: TrackingInstance, count: int = 4, runs: int = 2) -> Any:
@@ -84,12 +101,16 @@ def decisions(instance: TrackingInstance, count: int = 4, runs: int = 2) -> Any:
 
 
 def rows_of(made: Reproduction, table: str) -> list[dict[str, str]]:
-    return list(csv.DictReader((made.page.parent / "tables" / f"{table}.csv").read_text().splitlines()))
+    return list(
+        csv.DictReader((made.page.parent / "tables" / f"{table}.csv").read_text().splitlines())
+    )
 
 
 class TestInstances:
     @pytest.mark.parametrize("constants", [BOX, BALL, GRID], ids=["box", "ball", "grid"])
-    def test_an_instance_is_the_same_every_time_and_has_the_paper_sizes(self, constants: Constants) -> None:
+    def test_an_instance_is_the_same_every_time_and_has_the_paper_sizes(
+        self, constants: Constants
+    ) -> None:
         first, second = tracking_instance(constants), tracking_instance(constants)
         assert np.array_equal(first.follower.matrix, second.follower.matrix)
         assert first.problem.feasible_set.dimension == 20
@@ -104,21 +125,36 @@ class TestInstances:
 
 class TestLockstep:
     @both
-    @pytest.mark.parametrize("method", [BiZOL(0.08, 0.1, 3), VZO(0.08, 0.1, 3)], ids=["Bi-ZOL", "VZO"])
-    def test_runs_in_lockstep_are_the_runs_of_the_library(self, constants: Constants, method: Any) -> None:
+    @pytest.mark.parametrize(
+        "method", [BiZOL(0.08, 0.1, 3), VZO(0.08, 0.1, 3)], ids=["Bi-ZOL", "VZO"]
+    )
+    def test_runs_in_lockstep_are_the_runs_of_the_library(
+        self, constants: Constants, method: Any
+    ) -> None:
         """More than 32 iterations, so that a second block of directions is drawn too."""
         instance, seeds = tracking_instance(constants), (0, 7)
         together = run_together(
-            instance.problem, method, instance.start, seeds=seeds, budget=50 * queries_per_iteration(method)
+            instance.problem,
+            method,
+            instance.start,
+            seeds=seeds,
+            budget=50 * queries_per_iteration(method),
         )
         for run, seed in enumerate(seeds):
-            alone = [state.x for state in islice(iterate(instance.problem, method, instance.start, seed=seed), 51)]
+            alone = [
+                state.x
+                for state in islice(
+                    iterate(instance.problem, method, instance.start, seed=seed), 51
+                )
+            ]
             assert together[:, run] == pytest.approx(np.array(alone), abs=1e-11)
 
     def test_queries_are_counted_as_the_paper_does(self) -> None:
         instance = tracking_instance(BOX)
         for method, iterations in ((BiZOL(0.08, 0.1, 10), 4), (VZO(0.08, 0.1, 10), 5)):
-            runs = run_together(instance.problem, method, instance.start, seeds=range(3), budget=100)
+            runs = run_together(
+                instance.problem, method, instance.start, seeds=range(3), budget=100
+            )
             assert runs.shape == (iterations + 1, 3, 20)
 
     def test_the_watch_sees_every_pair(self) -> None:
@@ -137,7 +173,9 @@ class TestLockstep:
 
 class TestMeasures:
     @both
-    def test_the_hyperobjective_is_the_objective_at_the_response(self, constants: Constants) -> None:
+    def test_the_hyperobjective_is_the_objective_at_the_response(
+        self, constants: Constants
+    ) -> None:
         instance = tracking_instance(constants, n=5, m=8)
         where = decisions(instance)
         found = hyperobjective(instance, where)
@@ -146,7 +184,9 @@ class TestMeasures:
             assert found[index] == pytest.approx(instance.objective.value(x, instance.follower(x)))
 
     @both
-    def test_the_validation_gap_is_the_papers_formula_asked_of_the_follower(self, constants: Constants) -> None:
+    def test_the_validation_gap_is_the_papers_formula_asked_of_the_follower(
+        self, constants: Constants
+    ) -> None:
         instance, delta = tracking_instance(constants, n=5, m=30), 0.3
         where = decisions(instance, count=20)
         directions = Sphere().draw(np.random.default_rng(1), 2, 40, 5)
@@ -169,7 +209,9 @@ class TestMeasures:
         where[3, 1] = x + row * (follower.upper[2] - follower.offset[2] - row @ x) / (row @ row)
         where = np.clip(where, -1, 1)
         found = clarke_gaps(instance, where)
-        expected = [[clarke_gap(instance.problem, point).gap for point in points] for points in where]
+        expected = [
+            [clarke_gap(instance.problem, point).gap for point in points] for points in where
+        ]
         assert found == pytest.approx(np.array(expected), abs=1e-9)
 
     def test_on_a_kink_the_clarke_gap_is_smaller_than_that_of_the_gradient_next_to_it(self) -> None:
@@ -223,7 +265,9 @@ class TestMeasures:
             pull = objective.grad_y(point, follower(point))
             plus, minus = point + delta * directions, point - delta * directions
             slopes = (follower(plus) - follower(minus)) @ pull
-            changes = objective.value(plus, follower(plus)) - objective.value(minus, follower(minus))
+            changes = objective.value(plus, follower(plus)) - objective.value(
+                minus, follower(minus)
+            )
             for column, scores in enumerate((slopes, changes)):
                 samples = 5 / (2 * delta) * scores[:, None] * directions
                 assert found[row, column] == pytest.approx(np.trace(np.cov(samples.T)))
@@ -231,7 +275,9 @@ class TestMeasures:
 
 class TestCells:
     @both
-    def test_a_cell_comes_back_from_the_store_as_it_was(self, constants: Constants, tmp_path: Path) -> None:
+    def test_a_cell_comes_back_from_the_store_as_it_was(
+        self, constants: Constants, tmp_path: Path
+    ) -> None:
         store, cell = Store(tmp_path / "new"), small(constants)
         assert store.load(cell) is None
         measured = measure(cell)
@@ -239,7 +285,9 @@ class TestCells:
         kept = store.load(cell)
         assert kept is not None
         for field in fields(Measured):
-            assert np.array_equal(getattr(kept, field.name), getattr(measured, field.name)), field.name
+            assert np.array_equal(getattr(kept, field.name), getattr(measured, field.name)), (
+                field.name
+            )
         assert not list(tmp_path.rglob("*.part"))
 
     def test_a_damaged_file_is_measured_again(self, tmp_path: Path) -> None:
@@ -247,11 +295,18 @@ class TestCells:
         save(measure(cell), store.path(cell))
         whole = store.path(cell).read_bytes()
         middle = len(whole) // 2
-        for damaged in (whole[:100], b"", whole[:-30] + bytes(30), whole[:middle] + bytes(40) + whole[middle + 40 :]):
+        for damaged in (
+            whole[:100],
+            b"",
+            whole[:-30] + bytes(30),
+            whole[:middle] + bytes(40) + whole[middle + 40 :],
+        ):
             store.path(cell).write_bytes(damaged)
             assert store.load(cell) is None
 
-    def test_the_key_changes_with_everything_that_determines_the_numbers(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_the_key_changes_with_everything_that_determines_the_numbers(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         cell = small()
         other = [
             replace(cell, **change)
@@ -270,7 +325,9 @@ class TestCells:
         monkeypatch.setattr(experiments, "code", lambda: "changed")
         assert cell.key != before
 
-    def test_numbers_rest_on_the_code_that_makes_them_and_not_on_what_draws(self, tmp_path: Path) -> None:
+    def test_numbers_rest_on_the_code_that_makes_them_and_not_on_what_draws(
+        self, tmp_path: Path
+    ) -> None:
         source = Path(experiments.__file__).parents[1]
         before = experiments.code(source)
         for name, matters in {
@@ -305,7 +362,11 @@ class TestCells:
             "tables.py",
         }
         for path in (folder / name for name in experiments.NUMBERS):
-            imported = {line.split()[1] for line in path.read_text().splitlines() if line.startswith("from bizol.")}
+            imported = {
+                line.split()[1]
+                for line in path.read_text().splitlines()
+                if line.startswith("from bizol.")
+            }
             rooms = {
                 name.split(".")[1] for name in imported if name != "bizol.report.tables"
             }  # Spread, a pair of numbers
@@ -313,7 +374,9 @@ class TestCells:
 
     def test_numbers_are_the_same_bits_whatever_the_number_of_jobs(self, tmp_path: Path) -> None:
         cells = [
-            replace(small(), n=20, m=200, batch=10, method=method, constants=constants, budget=2_000)
+            replace(
+                small(), n=20, m=200, batch=10, method=method, constants=constants, budget=2_000
+            )
             for method in ("Bi-ZOL", "VZO")
             for constants in (BOX, BALL)
         ]
@@ -324,7 +387,9 @@ class TestCells:
             one, three = Store(tmp_path / "1").load(cell), Store(tmp_path / "3").load(cell)
             assert one is not None
             for field in fields(Measured):
-                assert getattr(one, field.name).tobytes() == getattr(three, field.name).tobytes(), field.name
+                assert getattr(one, field.name).tobytes() == getattr(three, field.name).tobytes(), (
+                    field.name
+                )
 
     def test_what_is_kept_is_not_measured_again(self, tmp_path: Path) -> None:
         cells = SMALL.cells("ball")
@@ -354,12 +419,16 @@ class TestPaper:
         """Tables I and II print the improvements too: means of ratios, so they agree to one percent point."""
         for rows in paper.FINALS.values():
             for ours, theirs, improvement in rows.values():
-                assert 100 * (theirs.mean - ours.mean) / theirs.mean == pytest.approx(improvement.mean, abs=1.0)
+                assert 100 * (theirs.mean - ours.mean) / theirs.mean == pytest.approx(
+                    improvement.mean, abs=1.0
+                )
 
     def test_its_averages_over_the_grid_agree_with_each_other(self) -> None:
         for column, name in enumerate(("Bi-ZOL", "VZO")):
             for table in (paper.BY_UPPER, paper.BY_LOWER):
-                assert np.mean([row[column] for row in table.values()]) == pytest.approx(paper.GRID[name][1], abs=1e-4)
+                assert np.mean([row[column] for row in table.values()]) == pytest.approx(
+                    paper.GRID[name][1], abs=1e-4
+                )
         for table in (paper.BY_UPPER, paper.BY_LOWER):
             for ours, theirs, difference in table.values():
                 assert theirs - ours == pytest.approx(difference, abs=1.1e-4)
@@ -368,9 +437,13 @@ class TestPaper:
 class TestResults:
     def test_the_final_value_is_the_mean_of_the_last_ten(self, results: Results) -> None:
         cell = results.cell("box", "Bi-ZOL", 10)
-        assert cell.finals == pytest.approx(np.mean([cell.values[-k] for k in range(1, 11)], axis=0))
+        assert cell.finals == pytest.approx(
+            np.mean([cell.values[-k] for k in range(1, 11)], axis=0)
+        )
 
-    def test_normalized_gaps_are_zero_for_the_best_run_and_one_without_progress(self, results: Results) -> None:
+    def test_normalized_gaps_are_zero_for_the_best_run_and_one_without_progress(
+        self, results: Results
+    ) -> None:
         flat = replace(results.cell("box", "VZO", 1), values=np.full((4, 2), 5.0))
         down = replace(flat, values=np.array([[5.0, 5.0], [1.0, 3.0], [2.0, 4.0]]))
         grid = {
@@ -412,7 +485,9 @@ class TestClaims:
             }
 
         mirrored = Results(QUICK, {experiment: swapped(experiment) for experiment in EVERY})  # type: ignore[misc]
-        failing = {claim.name for claim in verdicts(mirrored, [*STATEMENTS, *TARGETS]) if not claim.holds}
+        failing = {
+            claim.name for claim in verdicts(mirrored, [*STATEMENTS, *TARGETS]) if not claim.holds
+        }
         assert failing >= {
             "fewer-steps",
             "smaller-clarke-gap",
@@ -455,11 +530,17 @@ class TestClaims:
                 for (method, batch, n, m), cell in results.measured[experiment].items()
             }
 
-        upper, lower = (dict(zip(sizes, reversed(sizes), strict=True)) for sizes in (paper.UPPER, paper.LOWER))
+        upper, lower = (
+            dict(zip(sizes, reversed(sizes), strict=True)) for sizes in (paper.UPPER, paper.LOWER)
+        )
         grid = results.measured["grid"]
         made: dict[Any, Any] = {experiment: turned(experiment) for experiment in ("box", "ball")}
         made["grid"] = {key: grid[key[0], key[1], upper[key[2]], lower[key[3]]] for key in grid}
-        failing = {claim.name for claim in verdicts(Results(QUICK, made), [*STATEMENTS, *TARGETS]) if not claim.holds}
+        failing = {
+            claim.name
+            for claim in verdicts(Results(QUICK, made), [*STATEMENTS, *TARGETS])
+            if not claim.holds
+        }
         assert failing >= {
             "capacities-bind",
             "certificate-falls",
@@ -477,20 +558,33 @@ class TestClaims:
 
     def test_steadiness_and_growth_are_about_these_numbers(self, results: Results) -> None:
         wild = {
-            key: replace(cell, values=cell.values * (np.array([0.5, 1.5]) if key[0] == "Bi-ZOL" else 1.0))
+            key: replace(
+                cell, values=cell.values * (np.array([0.5, 1.5]) if key[0] == "Bi-ZOL" else 1.0)
+            )
             for key, cell in results.measured["box"].items()
         }
-        (claim,) = verdicts(Results(QUICK, {"box": wild}), [each for each in STATEMENTS if each.name == "steadier"])
+        (claim,) = verdicts(
+            Results(QUICK, {"box": wild}), [each for each in STATEMENTS if each.name == "steadier"]
+        )
         assert not claim.holds
-        rising = {key: replace(cell, values=cell.values[::-1]) for key, cell in results.measured["box"].items()}
+        rising = {
+            key: replace(cell, values=cell.values[::-1])
+            for key, cell in results.measured["box"].items()
+        }
         falls = [each for each in STATEMENTS if each.name == "objective-falls"]
-        assert [claim.holds for claim in verdicts(Results(QUICK, {"box": rising}), falls)] == [False]
+        assert [claim.holds for claim in verdicts(Results(QUICK, {"box": rising}), falls)] == [
+            False
+        ]
         grid = dict(results.measured["grid"])
         for n in paper.UPPER:
             cell = grid["Bi-ZOL", 10, n, 40]
-            grid["Bi-ZOL", 10, n, 40] = replace(cell, values=cell.values[:20])  # stopped early: a larger gap
+            grid["Bi-ZOL", 10, n, 40] = replace(
+                cell, values=cell.values[:20]
+            )  # stopped early: a larger gap
         name = "mild-growth-with-lower-dimension"
-        (claim,) = verdicts(Results(QUICK, {"grid": grid}), [each for each in STATEMENTS if each.name == name])
+        (claim,) = verdicts(
+            Results(QUICK, {"grid": grid}), [each for each in STATEMENTS if each.name == name]
+        )
         assert not claim.holds
 
     def test_only_what_was_measured_is_claimed(self, results: Results) -> None:
@@ -516,8 +610,13 @@ class TestRecord:
         rows = [line for line in table.splitlines() if line.startswith("|")]
         for batch, row in zip(paper.BATCHES, rows[2:], strict=True):
             for name in ("Bi-ZOL", "VZO", "improvement %"):
-                ours, theirs = (np.array(kept["box"][f"{each}, B={batch}"]["finals"]) for each in ("Bi-ZOL", "VZO"))
-                shown = {"Bi-ZOL": ours, "VZO": theirs, "improvement %": 100 * (1 - ours / theirs)}[name]
+                ours, theirs = (
+                    np.array(kept["box"][f"{each}, B={batch}"]["finals"])
+                    for each in ("Bi-ZOL", "VZO")
+                )
+                shown = {"Bi-ZOL": ours, "VZO": theirs, "improvement %": 100 * (1 - ours / theirs)}[
+                    name
+                ]
                 assert f"| {shown.mean():.2f} ± {shown.std(ddof=1):.2f} |" in row
         assert "\n".join(rows) in (ROOT / "README.md").read_text()
 
@@ -527,7 +626,9 @@ class TestRecord:
         assert list(drift({"table-1": {"1": {"Bi-ZOL": [16.1, 0.5]}}}, kept)) == [
             "table-1, 1, Bi-ZOL[0]: 16.1, recorded 16"
         ]
-        assert list(drift({"claims": {"lower": False}}, kept)) == ["claims, lower: False, recorded True"]
+        assert list(drift({"claims": {"lower": False}}, kept)) == [
+            "claims, lower: False, recorded True"
+        ]
         assert list(drift({"claims": {"new": True}}, kept)) == ["claims, new: not in the record"]
         assert list(drift({"claims": [1.0]}, kept)) != []
         assert list(drift([1.0], [1.0, 2.0])) != []
@@ -545,13 +646,22 @@ class TestReproduce:
         out = quick.page.parent
         for name in EXHIBITS:
             folder, suffixes = (
-                ("figures", ("pdf", "svg", "png")) if "figure" in name else ("tables", ("txt", "md", "csv", "tex"))
+                ("figures", ("pdf", "svg", "png"))
+                if "figure" in name
+                else ("tables", ("txt", "md", "csv", "tex"))
             )
             for suffix in suffixes:
                 assert (out / folder / f"{name}.{suffix}").stat().st_size > 400
-        assert [table.name for table in quick.tables] == ["table-1", "table-2", "table-3", "table-4"]
+        assert [table.name for table in quick.tables] == [
+            "table-1",
+            "table-2",
+            "table-3",
+            "table-4",
+        ]
 
-    def test_tables_hold_the_papers_numbers_and_ours(self, quick: Reproduction, results: Results) -> None:
+    def test_tables_hold_the_papers_numbers_and_ours(
+        self, quick: Reproduction, results: Results
+    ) -> None:
         row = rows_of(quick, "table-2")[0]
         assert float(row["VZO (paper)"]) == 22.13
         assert float(row["validation gap (paper) sd"]) == 0.10
@@ -559,7 +669,12 @@ class TestReproduce:
         assert float(row["VZO"]) == pytest.approx(finals.mean())
         assert float(row["VZO sd"]) == pytest.approx(abs(finals[0] - finals[1]) / np.sqrt(2))
         rows = rows_of(quick, "table-4")
-        assert [float(row["VZO − Bi-ZOL (paper)"]) for row in rows] == [0.4150, 0.4299, 0.4537, 0.4301]
+        assert [float(row["VZO − Bi-ZOL (paper)"]) for row in rows] == [
+            0.4150,
+            0.4299,
+            0.4537,
+            0.4301,
+        ]
         assert float(rows[3]["Bi-ZOL"]) == pytest.approx(
             np.mean([results.normalized(n, 200)["Bi-ZOL"] for n in paper.UPPER])
         )
@@ -569,14 +684,18 @@ class TestReproduce:
         kept = {path: path.stat().st_mtime_ns for path in (out / "cache").iterdir()}
         before = quick.page.read_bytes()
         steps: list[tuple[float, float]] = []
-        reproduce(out=out, setting=QUICK, jobs=1, progress=lambda done, total: steps.append((done, total)))
+        reproduce(
+            out=out, setting=QUICK, jobs=1, progress=lambda done, total: steps.append((done, total))
+        )
         assert {path: path.stat().st_mtime_ns for path in (out / "cache").iterdir()} == kept
         assert quick.page.read_bytes() == before
         assert len(steps) == 1 + 6  # the start, and every figure
         assert steps[-1][0] == pytest.approx(steps[-1][1])
         assert [done for done, _ in steps] == sorted(done for done, _ in steps)
 
-    def test_figures_are_drawn_as_in_the_workers(self, results: Results, quick: Reproduction, tmp_path: Path) -> None:
+    def test_figures_are_drawn_as_in_the_workers(
+        self, results: Results, quick: Reproduction, tmp_path: Path
+    ) -> None:
         for name, exhibit in EXHIBITS.items():
             if name.startswith("figure"):
                 exhibit.make(*([results] if exhibit.shows else []), tmp_path)
@@ -634,7 +753,9 @@ class TestReproduce:
 
     def test_an_interrupt_in_the_first_moment_is_quiet_too(self, tmp_path: Path) -> None:
         process = self.started(tmp_path, "--seeds", "4")
-        while process.poll() is None and not (tmp_path / "figures").exists():  # made just before the workers
+        while (
+            process.poll() is None and not (tmp_path / "figures").exists()
+        ):  # made just before the workers
             time.sleep(0.005)
         os.killpg(process.pid, signal.SIGINT)
         _, said = process.communicate(timeout=60)
@@ -655,7 +776,9 @@ class TestReproduce:
 
     def test_a_worker_that_is_killed_is_one_sentence(self, tmp_path: Path) -> None:
         process = self.started(tmp_path, "--seeds", "200")
-        while len(children := self.children(process.pid)) < 3:  # the resource tracker and two workers
+        while (
+            len(children := self.children(process.pid)) < 3
+        ):  # the resource tracker and two workers
             time.sleep(0.02)
         time.sleep(0.5)
         os.kill(max(children), signal.SIGKILL)
@@ -668,7 +791,9 @@ class TestReproduce:
     def started(out: Path, *more: str) -> subprocess.Popen[str]:
         command = str(Path(sys.executable).with_name("bizol"))
         arguments = [command, "reproduce", "table-1", "--jobs", "2", "--out", str(out), *more]
-        return subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True, start_new_session=True)
+        return subprocess.Popen(
+            arguments, stderr=subprocess.PIPE, text=True, start_new_session=True
+        )
 
     @staticmethod
     def children(parent: int) -> list[int]:

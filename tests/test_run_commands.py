@@ -23,10 +23,10 @@ from typer.testing import CliRunner
 
 import bizol
 from bizol import Journal, exchange
-from bizol.cli import app
-from bizol.exchange import summarized
-from bizol.run_commands import engine_named
-from bizol.run_file import load
+from bizol.command_line.app import app
+from bizol.command_line.journal_files import summarized
+from bizol.command_line.run import engine_named
+from bizol.command_line.run_file import load
 from tests.misbehaving import saturate
 from tests.problems import saturated
 from tests.processes import until
@@ -127,8 +127,12 @@ def test_every_engine_of_the_command_line_gives_the_same(tmp_path: Path, options
 
 
 def test_a_dask_cluster_is_an_engine_by_its_address(tmp_path: Path) -> None:
-    with distributed.LocalCluster(n_workers=1, threads_per_worker=2, dashboard_address=":0") as cluster:
-        code, output = run("run", write(tmp_path, FOLLOWER + BODY), "--engine", f"dask:{cluster.scheduler_address}")
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=2, dashboard_address=":0"
+    ) as cluster:
+        code, output = run(
+            "run", write(tmp_path, FOLLOWER + BODY), "--engine", f"dask:{cluster.scheduler_address}"
+        )
     assert code == 0
     assert f"value: {plain().value:.8g}" in output
 
@@ -158,7 +162,9 @@ def test_ctrl_c_waits_for_what_is_under_way_and_exits_with_130(tmp_path: Path) -
     journal = tmp_path / "run.bizol"
     command: list[str | Path] = [Path(sys.executable).with_name("bizol"), "run", path]
     command += ["--journal", journal, "--engine", "threads:2"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
         until(lambda: answered(journal) >= 3)
         time.sleep(0.1)
         process.send_signal(signal.SIGINT)
@@ -174,11 +180,20 @@ def test_ctrl_c_waits_for_what_is_under_way_and_exits_with_130(tmp_path: Path) -
     [
         (("run", "nowhere:PROBLEM", "--budget", 10), "'nowhere:PROBLEM' cannot be imported"),
         (("run", "tests.test_run_commands:nothing", "--budget", 10), "cannot be imported"),
-        (("run", "tests.test_run_commands:METHOD", "--budget", 10), "must be a bizol.Problem or a function"),
+        (
+            ("run", "tests.test_run_commands:METHOD", "--budget", 10),
+            "must be a bizol.Problem or a function",
+        ),
         (("run", "PROBLEM", "--budget", 10), "must be an import path, module:name"),
         (("run", "tests.test_run_commands:PROBLEM"), "A budget is needed"),
-        (("run", "tests.test_run_commands:PROBLEM", "--budget", 9, "--engine", "threads"), "must say how many"),
-        (("run", "tests.test_run_commands:PROBLEM", "--budget", 9, "--engine", "steam:3"), "must be threads:8, "),
+        (
+            ("run", "tests.test_run_commands:PROBLEM", "--budget", 9, "--engine", "threads"),
+            "must say how many",
+        ),
+        (
+            ("run", "tests.test_run_commands:PROBLEM", "--budget", 9, "--engine", "steam:3"),
+            "must be threads:8, ",
+        ),
         (("run", "nowhere.toml"), "cannot be read: No such file"),
         (("resume", "nowhere.bizol", "tests.test_run_commands:PROBLEM"), "There is no journal"),
         (("show", "nowhere.bizol"), "There is no journal"),
@@ -193,7 +208,10 @@ def test_mistakes_are_messages(arguments: Any, message: str) -> None:
 
 def test_dask_that_is_not_installed_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(ValueError, match=r"pip install 'bizol\[dask\]'"), engine_named("dask:tcp://x:1", None):
+    with (
+        pytest.raises(ValueError, match=r"pip install 'bizol\[dask\]'"),
+        engine_named("dask:tcp://x:1", None),
+    ):
         pass
 
 
@@ -210,25 +228,49 @@ def test_dask_that_is_not_installed_says_how_to_get_it(monkeypatch: pytest.Monke
             FOLLOWER + BODY.replace("budget", "budgets"),
             r"line 19: run\.budgets: there is no such key; there are budget",
         ),
-        (FOLLOWER + BODY.replace("budget = 40", 'budget = "much"'), r"line 19: run\.budget: it must be of type int"),
-        (FOLLOWER + BODY.replace("step = 0.1", "step = 7"), r"line 15: method\.step: BiZOL\(step=\.\.\.\) must be in"),
-        (FOLLOWER + BODY.replace("step = 0.1", "stop = 7"), r"line 15: method\.stop: BiZOL has no such parameter"),
+        (
+            FOLLOWER + BODY.replace("budget = 40", 'budget = "much"'),
+            r"line 19: run\.budget: it must be of type int",
+        ),
+        (
+            FOLLOWER + BODY.replace("step = 0.1", "step = 7"),
+            r"line 15: method\.step: BiZOL\(step=\.\.\.\) must be in",
+        ),
+        (
+            FOLLOWER + BODY.replace("step = 0.1", "stop = 7"),
+            r"line 15: method\.stop: BiZOL has no such parameter",
+        ),
         (
             FOLLOWER + BODY.replace('"BiZOL"', '"Newton"'),
             r"line 13: method\.kind: it must be one of BiZOL.*got 'Newton'",
         ),
-        (FOLLOWER + BODY.replace('"Box"', '"FeasibleSet"'), r"line 8: set\.kind: it must be one of Ball"),
-        (FOLLOWER + BODY.replace("lower = [-1, -1, -1]", "lower = [2, 2, 2]"), r"line 9: set\.lower: Box"),
+        (
+            FOLLOWER + BODY.replace('"Box"', '"FeasibleSet"'),
+            r"line 8: set\.kind: it must be one of Ball",
+        ),
+        (
+            FOLLOWER + BODY.replace("lower = [-1, -1, -1]", "lower = [2, 2, 2]"),
+            r"line 9: set\.lower: Box",
+        ),
         (FOLLOWER + BODY + 'x0 = "here"\n', r"line 21: run\.x0: it must be of type list"),
         (
             FOLLOWER.replace("saturate", "nothing") + BODY,
             r"line 2: follower\.import: 'tests\.misbehaving:nothing' cannot",
         ),
-        ("[follower]\n" + BODY, r"line 1: follower: it needs one of import, command, url and outside"),
+        (
+            "[follower]\n" + BODY,
+            r"line 1: follower: it needs one of import, command, url and outside",
+        ),
         ("[follower]\noutside = true\nurl = 'x'\n" + BODY, r"line 1: follower: it needs one of"),
         ("[follower]\nurl = 'x'\n" + BODY, r"line 2: follower\.url: Http\(url=\.\.\.\) must be"),
-        ("[follower]\noutside = true\nonce = true\n" + BODY, r"line 3: follower\.once: there is no such key"),
-        (FOLLOWER + BODY.replace("OBJECTIVE", "METHOD"), r"line 5: objective\.import: it must be a bizol\.Objective"),
+        (
+            "[follower]\noutside = true\nonce = true\n" + BODY,
+            r"line 3: follower\.once: there is no such key",
+        ),
+        (
+            FOLLOWER + BODY.replace("OBJECTIVE", "METHOD"),
+            r"line 5: objective\.import: it must be a bizol\.Objective",
+        ),
         (
             FOLLOWER + re.sub("import = .*OBJECTIVE.*", 'value = "math:sin"', BODY),
             r"line 4: objective: .*grad_x is missing",
@@ -239,7 +281,9 @@ def test_dask_that_is_not_installed_says_how_to_get_it(monkeypatch: pytest.Monke
         ),
     ],
 )
-def test_a_mistake_in_a_run_file_is_shown_with_its_line(tmp_path: Path, text: str, message: str) -> None:
+def test_a_mistake_in_a_run_file_is_shown_with_its_line(
+    tmp_path: Path, text: str, message: str
+) -> None:
     with pytest.raises(ValueError, match=message):
         load(str(write(tmp_path, text)))
 
@@ -266,7 +310,8 @@ directions = "Rademacher"
     assert loaded.method == bizol.MemoryBiZOL(0.1, directions=bizol.Rademacher())
     assert loaded.problem.response == bizol.followers.Http("http://localhost:1/", timeout=3)
     nested = text.replace(
-        'kind = "Product"\nfactors', 'kind = "Scaled"\nfactor = 2.0\noriginal = { kind = "Simplex", dimension = 2 }\n#'
+        'kind = "Product"\nfactors',
+        'kind = "Scaled"\nfactor = 2.0\noriginal = { kind = "Simplex", dimension = 2 }\n#',
     )
     assert load(str(write(tmp_path, nested))).problem.feasible_set.dimension == 2
 
@@ -281,10 +326,16 @@ def test_the_help_of_tell_shows_what_the_answers_look_like() -> None:
 
 
 def test_a_whole_run_by_ask_and_tell(tmp_path: Path) -> None:
-    journal, problem, answers = tmp_path / "run.bizol", write(tmp_path, OUTSIDE), tmp_path / "answers.csv"
+    journal, problem, answers = (
+        tmp_path / "run.bizol",
+        write(tmp_path, OUTSIDE),
+        tmp_path / "answers.csv",
+    )
     sessions = 0
     while True:
-        result = CliRunner().invoke(app, ["ask", str(journal), "--problem", str(problem), "--format", "csv"])
+        result = CliRunner().invoke(
+            app, ["ask", str(journal), "--problem", str(problem), "--format", "csv"]
+        )
         rows = list(csv.DictReader(result.stdout.splitlines()))
         if not rows:
             break
@@ -292,7 +343,12 @@ def test_a_whole_run_by_ask_and_tell(tmp_path: Path) -> None:
             writer = csv.writer(file)
             writer.writerow(["id", "y0", "y1", "y2"])
             for row in reversed(rows):
-                writer.writerow([row["id"], *saturate(np.array([float(row[f"x{i}"]) for i in range(3)])).tolist()])
+                writer.writerow(
+                    [
+                        row["id"],
+                        *saturate(np.array([float(row[f"x{i}"]) for i in range(3)])).tolist(),
+                    ]
+                )
         code, output = run("tell", journal, answers)
         assert (code, output) == (0, f"{len(rows)} new answers; 0 queries are pending.")
         assert run("tell", journal, answers) == (0, "0 new answers; 0 queries are pending.")
@@ -309,11 +365,17 @@ def test_pending_queries_as_a_table_and_as_json_without_the_problem(tmp_path: Pa
     code, output = run("ask", journal)
     assert (code, "7 pending" in output, "0.3-.0" in output) == (0, True, True)
     listed = json.loads(CliRunner().invoke(app, ["ask", str(journal), "--format", "json"]).stdout)
-    assert [each["id"] for each in listed] == ["0.0.0", *(f"0.{b}{s}.0" for s in "+-" for b in (1, 2, 3))]
+    assert [each["id"] for each in listed] == [
+        "0.0.0",
+        *(f"0.{b}{s}.0" for s in "+-" for b in (1, 2, 3)),
+    ]
     (tmp_path / "some.json").write_text(
         json.dumps({each["id"]: saturate(np.array(each["x"])).tolist() for each in listed[2:]})
     )
-    assert run("tell", journal, tmp_path / "some.json") == (0, "5 new answers; 2 queries are pending.")
+    assert run("tell", journal, tmp_path / "some.json") == (
+        0,
+        "5 new answers; 2 queries are pending.",
+    )
 
 
 @pytest.mark.parametrize(
@@ -321,17 +383,29 @@ def test_pending_queries_as_a_table_and_as_json_without_the_problem(tmp_path: Pa
     [
         ("a.csv", "", "line 1: the columns must be id, y0, y1, ..., got nothing"),
         ("a.csv", "id,x0\n0.0.0,1\n", "line 1: the columns must be id"),
-        ("a.csv", "id,y0,y1,y2\n0.0.0,1,2,3\n\n0.1+.0,1,2\n", "line 4: 4 columns are needed, got 3"),
+        (
+            "a.csv",
+            "id,y0,y1,y2\n0.0.0,1,2,3\n\n0.1+.0,1,2\n",
+            "line 4: 4 columns are needed, got 3",
+        ),
         ("a.csv", "id,y0,y1,y2\n0.0.0,1,2,3\n0.1+.0,1,2,much\n", "line 3: 'much' is not a number"),
         ("a.csv", "id,y0,y1,y2\n0.0.0,1,2,3\n0.0.0,1,2,3\n", "line 3: 0.0.0 is answered twice"),
-        ("a.csv", "id,y0,y1,y2\n0.0.0,1,2,3\n9.9.9,1,2,3\n", "line 3: '9.9.9' is not a query of this run"),
+        (
+            "a.csv",
+            "id,y0,y1,y2\n0.0.0,1,2,3\n9.9.9,1,2,3\n",
+            "line 3: '9.9.9' is not a query of this run",
+        ),
         (
             "a.csv",
             "id,y0,y1,y2\n0.0.0,1,2,3\n0.1+.0,1,2,nan\n",
             "line 3: 0.1+.0 must be answered with a vector of finite",
         ),
         ("a.json", '{"0.0.0": [1, 2, 3], "0.0.0": [1, 2, 3]}', "0.0.0 is answered twice"),
-        ("a.json", '{"0.0.0": [1, 2, 3],\n "0.1+.0": [1, 2]}', "line 2: 0.1+.0 needs 3 numbers, got 2"),
+        (
+            "a.json",
+            '{"0.0.0": [1, 2, 3],\n "0.1+.0": [1, 2]}',
+            "line 2: 0.1+.0 needs 3 numbers, got 2",
+        ),
         ("a.json", '{"0.0.0": [1, 2, 3],', "line 1: "),
         ("a.json", "[1]", "must hold an object"),
     ],
@@ -371,7 +445,9 @@ def test_show_tells_what_was_asked_spent_and_reached_also_while_it_runs(tmp_path
         return saturate(x)
 
     worker = threading.Thread(
-        target=lambda: bizol.minimize(saturated(response=respond), method=METHOD, budget=40, seed=0, journal=journal)
+        target=lambda: bizol.minimize(
+            saturated(response=respond), method=METHOD, budget=40, seed=0, journal=journal
+        )
     )
     worker.start()
     until(lambda: len(asked) >= 20)
@@ -383,7 +459,9 @@ def test_show_tells_what_was_asked_spent_and_reached_also_while_it_runs(tmp_path
     assert "1 pending" in output
     watched, terminal = pty.openpty()
     command = [str(Path(sys.executable).with_name("bizol")), "show", str(journal), "--watch"]
-    done = subprocess.run(command, stdout=terminal, stderr=terminal, env=os.environ | {"TERM": "xterm"}, timeout=30)
+    done = subprocess.run(
+        command, stdout=terminal, stderr=terminal, env=os.environ | {"TERM": "xterm"}, timeout=30
+    )
     os.close(terminal)
     assert done.returncode == 0
     assert b"budget spent" in os.read(watched, 100_000)
@@ -401,7 +479,9 @@ def test_show_before_anything_was_observed(tmp_path: Path) -> None:
     assert (code, "nothing was observed yet" in output, "waiting" in output) == (0, True, True)
 
 
-def test_everything_is_exported_to_the_last_bit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_everything_is_exported_to_the_last_bit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     journal = tmp_path / "run.bizol"
     run("run", write(tmp_path, FOLLOWER + BODY), "--journal", journal)
     for name in ("out.csv", "out.parquet"):
@@ -413,7 +493,10 @@ def test_everything_is_exported_to_the_last_bit(tmp_path: Path, monkeypatch: pyt
             if name.endswith("csv")
             else pandas.read_parquet(path).to_dict(orient="records")
         )
-        x, y = (np.array([[float(row[f"{letter}{i}"]) for i in range(3)] for row in rows]) for letter in "xy")
+        x, y = (
+            np.array([[float(row[f"{letter}{i}"]) for i in range(3)] for row in rows])
+            for letter in "xy"
+        )
         assert np.array_equal(saturate(x), y)
         assert rows[1]["id"] == "0.1+.0"
     code, output = run("export", journal, tmp_path / "out.xlsx")

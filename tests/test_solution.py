@@ -27,7 +27,9 @@ def test_history_columns_tell_the_run() -> None:
     assert (history.step[:-1] == 0.1).all()
     assert (history.delta[:-1] == 0.1).all()
     assert not np.isnan(history.value).any()
-    assert repr(history) == "History(21 rows of iteration, queries, value, gap_estimate, step, delta)"
+    assert (
+        repr(history) == "History(21 rows of iteration, queries, value, gap_estimate, step, delta)"
+    )
 
 
 def test_history_as_a_data_frame() -> None:

@@ -65,14 +65,18 @@ def test_whole_iterations_only_and_the_rest_observes_the_last_decision() -> None
 @pytest.mark.parametrize("kind", METHODS)
 def test_vectorized_or_not_gives_the_same_bits(kind: Any) -> None:
     runs = [
-        bizol.minimize(saturated(vectorized=vectorized), method=kind(0.1, 0.1, 4), budget=500, seed=3)
+        bizol.minimize(
+            saturated(vectorized=vectorized), method=kind(0.1, 0.1, 4), budget=500, seed=3
+        )
         for vectorized in (False, True)
     ]
     assert np.array_equal(runs[0].x, runs[1].x)
     assert np.array_equal(runs[0].last.x, runs[1].last.x)
     assert np.array_equal(runs[0].drawn.x, runs[1].drawn.x)
     for name in runs[0].history.columns:
-        assert np.array_equal(getattr(runs[0].history, name), getattr(runs[1].history, name), equal_nan=True)
+        assert np.array_equal(
+            getattr(runs[0].history, name), getattr(runs[1].history, name), equal_nan=True
+        )
 
 
 def test_the_reported_seed_repeats_the_run() -> None:
@@ -86,7 +90,9 @@ def test_the_reported_seed_repeats_the_run() -> None:
 def test_minimize_walks_where_iterate_walks() -> None:
     method = BiZOL(0.1, 0.1, 3)
     walked = [state.x for state in itertools.islice(bizol.iterate(saturated(), method, seed=5), 11)]
-    assert np.array_equal(bizol.minimize(saturated(), method=method, budget=70, seed=5).last.x, walked[-1])
+    assert np.array_equal(
+        bizol.minimize(saturated(), method=method, budget=70, seed=5).last.x, walked[-1]
+    )
 
 
 def test_a_larger_budget_continues_the_same_run() -> None:
@@ -155,7 +161,11 @@ def test_the_default_solves_an_affine_problem() -> None:
 
 def test_stop_ends_the_run_where_it_says() -> None:
     solution = bizol.minimize(
-        saturated(), method=BiZOL(0.1, 0.1, 1), budget=1000, seed=0, stop=lambda state: state.iteration == 4
+        saturated(),
+        method=BiZOL(0.1, 0.1, 1),
+        budget=1000,
+        seed=0,
+        stop=lambda state: state.iteration == 4,
     )
     assert (solution.iterations, solution.queries, solution.status) == (4, 12, Status.STOPPED)
     assert solution.message == Status.STOPPED.value
@@ -196,11 +206,20 @@ def test_a_keyboard_interrupt_ends_with_what_was_found() -> None:
     [
         (lambda x: np.full(3, np.nan), r"The response to query 52 is not finite\."),
         (lambda x: np.array([0.0, np.inf, 0.0]), r"The response to query 52 is not finite\."),
-        (lambda x: np.zeros(4), r"The response to query 52 must have the size of the first one, 3, got 4\."),
+        (
+            lambda x: np.zeros(4),
+            r"The response to query 52 must have the size of the first one, 3, got 4\.",
+        ),
         (lambda x: 1.0, r"The response to query 52 must be a vector \(m,\), got shape \(\)"),
-        (lambda x: np.zeros((1, 3)), r"The response to query 52 must be a vector \(m,\), got shape \(1, 3\)"),
+        (
+            lambda x: np.zeros((1, 3)),
+            r"The response to query 52 must be a vector \(m,\), got shape \(1, 3\)",
+        ),
         (lambda x: None, r"The follower failed at query 52: TypeError: it returned None"),
-        (lambda x: raise_(ZeroDivisionError("no market")), r"failed at query 52: ZeroDivisionError: no market"),
+        (
+            lambda x: raise_(ZeroDivisionError("no market")),
+            r"failed at query 52: ZeroDivisionError: no market",
+        ),
     ],
 )
 def test_a_failed_response_names_the_query_and_loses_nothing(failure: Any, message: str) -> None:
@@ -227,8 +246,12 @@ def test_an_objective_that_fails_midway_loses_nothing_either() -> None:
         return y - 0.5 if next(calls) < 5 else np.full(3, np.nan)
 
     objective = bizol.Objective(lambda x, y: float(x @ x), lambda x, y: 2 * x, gradient)
-    with pytest.raises(EvaluationError, match="hypergradient of iteration 4 is not finite in coordinate 0") as caught:
-        bizol.minimize(saturated(objective=objective), method=BiZOL(0.1, 0.1, 2), budget=100, seed=0)
+    with pytest.raises(
+        EvaluationError, match="hypergradient of iteration 4 is not finite in coordinate 0"
+    ) as caught:
+        bizol.minimize(
+            saturated(objective=objective), method=BiZOL(0.1, 0.1, 2), budget=100, seed=0
+        )
     assert caught.value.solution is not None
     assert caught.value.solution.iterations == 4
 
@@ -246,8 +269,13 @@ def test_a_set_that_cannot_take_a_nan_is_not_blamed_for_it() -> None:
             return True
 
     objective = bizol.Objective(lambda x, y: 0.0, lambda x, y: x, lambda x, y: np.full(3, np.nan))
-    problem, method = saturated(objective=objective, feasible_set=Strict()), BiZOL(delta=0.1, step=0.1, batch=3)
-    with pytest.raises(EvaluationError, match="hypergradient of iteration 0 is not finite in coordinate 0"):
+    problem, method = (
+        saturated(objective=objective, feasible_set=Strict()),
+        BiZOL(delta=0.1, step=0.1, batch=3),
+    )
+    with pytest.raises(
+        EvaluationError, match="hypergradient of iteration 0 is not finite in coordinate 0"
+    ):
         bizol.minimize(problem, method=method, budget=100)
 
 
@@ -262,7 +290,9 @@ def test_a_set_that_fails_by_itself_says_so() -> None:
             return True
 
     with pytest.raises(RuntimeError, match="out of order") as caught:
-        bizol.minimize(saturated(feasible_set=Broken()), method=BiZOL(delta=0.1, step=0.1, batch=3), budget=100)
+        bizol.minimize(
+            saturated(feasible_set=Broken()), method=BiZOL(delta=0.1, step=0.1, batch=3), budget=100
+        )
     assert caught.value.solution.queries > 0  # type: ignore[attr-defined]
 
 
@@ -309,7 +339,9 @@ def test_bad_arguments_cost_no_query(arguments: Any, message: str) -> None:
 
 
 def test_only_a_problem_can_be_minimized() -> None:
-    with pytest.raises(ValueError, match=r"minimize\(problem=\.\.\.\) must be a bizol.Problem, got 3"):
+    with pytest.raises(
+        ValueError, match=r"minimize\(problem=\.\.\.\) must be a bizol.Problem, got 3"
+    ):
         bizol.minimize(3, budget=10)  # type: ignore[arg-type]
 
 
@@ -327,7 +359,9 @@ def test_a_misshapen_gradient_shows_after_one_query() -> None:
 
 def test_a_schedule_is_not_asked_beyond_the_run() -> None:
     radii = [0.1] * 10
-    solution = bizol.minimize(saturated(), method=BiZOL(lambda k: radii[k], 0.1, 2), budget=50, seed=0)
+    solution = bizol.minimize(
+        saturated(), method=BiZOL(lambda k: radii[k], 0.1, 2), budget=50, seed=0
+    )
     assert solution.iterations == 10
 
 
@@ -339,7 +373,9 @@ def test_a_schedule_is_not_asked_beyond_the_run() -> None:
         (
             {
                 "objective": bizol.Objective(
-                    lambda x, y: None if abs(x[0]) > 0.4 else 1.0, lambda x, y: x - 9, lambda x, y: y
+                    lambda x, y: None if abs(x[0]) > 0.4 else 1.0,
+                    lambda x, y: x - 9,
+                    lambda x, y: y,
                 )
             },
             BiZOL(0.1, 0.1, 2),
@@ -360,7 +396,9 @@ def test_any_exception_carries_the_run(changes: Any, method: Any, kind: Any) -> 
 def test_an_objective_that_fails_leaves_the_answers_of_the_batch() -> None:
     objective = bizol.Objective(lambda x, y: "much", lambda x, y: x, lambda x, y: y)
     with pytest.raises(EvaluationError, match=r"must return a number, got 'much'") as caught:
-        bizol.minimize(saturated(objective=objective, vectorized=True), method=BiZOL(0.1, 0.1, 2), budget=50)
+        bizol.minimize(
+            saturated(objective=objective, vectorized=True), method=BiZOL(0.1, 0.1, 2), budget=50
+        )
     assert caught.value.solution is not None
     objective = bizol.Objective(lambda x, y: 0.0, lambda x, y: x, lambda x, y: np.full(3, np.nan))
     with pytest.raises(EvaluationError, match="hypergradient of iteration 0") as caught:
@@ -371,7 +409,9 @@ def test_an_objective_that_fails_leaves_the_answers_of_the_batch() -> None:
 
 @pytest.mark.parametrize("method", [3, BiZOL, object()])
 def test_something_that_is_no_method_is_refused_at_once(method: Any) -> None:
-    with pytest.raises(ValueError, match=r"method must have start, ask and tell, as bizol.BiZOL\(\.\.\.\) has"):
+    with pytest.raises(
+        ValueError, match=r"method must have start, ask and tell, as bizol.BiZOL\(\.\.\.\) has"
+    ):
         bizol.minimize(saturated(), method=method, budget=50)
     with pytest.raises(ValueError, match="method must have start, ask and tell"):
         bizol.iterate(saturated(), method)
@@ -394,7 +434,9 @@ def test_of_equal_values_the_first_is_the_best() -> None:
 
 def test_the_default_method_is_the_one_that_needs_the_fewest_queries() -> None:
     assert bizol.minimize(saturated(), budget=5, seed=0).method == bizol.Foresight()
-    assert bizol.minimize(saturated(), budget=9, seed=0, workers=3).method == bizol.Foresight(workers=3)
+    assert bizol.minimize(saturated(), budget=9, seed=0, workers=3).method == bizol.Foresight(
+        workers=3
+    )
 
 
 class Rough:
@@ -411,7 +453,9 @@ def rough(tolerance: float) -> bizol.Problem:
     return saturated(response=Rough(tolerance), feasible_set=bizol.Box(-np.ones(3), np.ones(3)))
 
 
-def test_a_radius_too_small_for_the_follower_is_warned_of_once_and_before_it_costs_anything() -> None:
+def test_a_radius_too_small_for_the_follower_is_warned_of_once_and_before_it_costs_anything() -> (
+    None
+):
     """n τ D / δ beyond a tenth: n = 3, D = 2√3."""
     needed = 3 * 1e-4 * np.sqrt(12) / 0.1
     with pytest.warns(
@@ -424,7 +468,9 @@ def test_a_radius_too_small_for_the_follower_is_warned_of_once_and_before_it_cos
         rough(1e-4), method=BiZOL(1.01 * needed, 0.1, 2), budget=50, seed=0
     )  # no warning: they are errors here
     bizol.minimize(rough(1e-4), budget=50, seed=0)  # nor for a method without a radius
-    bizol.minimize(saturated(), method=BiZOL(1e-6, 0.1, 2), budget=50, seed=0)  # nor for a follower that states nothing
+    bizol.minimize(
+        saturated(), method=BiZOL(1e-6, 0.1, 2), budget=50, seed=0
+    )  # nor for a follower that states nothing
 
 
 def test_a_radius_that_becomes_too_small_is_warned_of_then() -> None:

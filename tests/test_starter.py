@@ -9,19 +9,25 @@ from pathlib import Path
 
 import pytest
 
-from bizol.starter import begin
+from bizol.command_line.starter import begin
 
 BIZOL = Path(sys.executable).with_name("bizol")
 
 
 def run(*command: object, folder: Path) -> tuple[int, str]:
     """Return the exit code and all that was said, without frames and line breaks."""
-    done = subprocess.run([str(part) for part in command], cwd=folder, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [str(part) for part in command], cwd=folder, capture_output=True, text=True, check=False
+    )
     return done.returncode, " ".join(re.findall(r"[^\s│╭╮╰╯─]+", done.stdout + done.stderr))
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
 
 
 @pytest.fixture(scope="module")
@@ -59,16 +65,23 @@ def test_its_test_passes_and_notices_a_mistake(begun: tuple[Path, str], tmp_path
 def test_the_commands_it_recommends_work(begun: tuple[Path, str], tmp_path: Path) -> None:
     folder, _ = begun
     journal = tmp_path / "run.bizol"
-    code, output = run(BIZOL, "run", "my_problem.toml", "--journal", journal, folder=folder / "my-problem")
+    code, output = run(
+        BIZOL, "run", "my_problem.toml", "--journal", journal, folder=folder / "my-problem"
+    )
     assert (code, "queries: 200 in" in output, "value: -0.96" in output) == (0, True, True), output
-    code, output = run(BIZOL, "run", "my-problem/my_problem.toml", "--budget", 40, "--isolate", folder=folder)
+    code, output = run(
+        BIZOL, "run", "my-problem/my_problem.toml", "--budget", 40, "--isolate", folder=folder
+    )
     assert (code, "queries: 40" in output) == (0, True), output
 
 
 def test_it_reads_as_the_house_does(begun: tuple[Path, str]) -> None:
     folder, _ = begun
     ruff = (sys.executable, "-m", "ruff")
-    for command in (("check", "--select", "A,B,C4,E,F,I,N,PIE,PT,PTH,SIM,UP,W"), ("format", "--check")):
+    for command in (
+        ("check", "--select", "A,B,C4,E,F,I,N,PIE,PT,PTH,SIM,UP,W"),
+        ("format", "--check"),
+    ):
         code, output = run(*ruff, *command, "--isolated", "--line-length", 120, ".", folder=folder)
         assert code == 0, output
 
@@ -103,7 +116,9 @@ def test_an_empty_folder_and_a_longer_path_are_fine(tmp_path: Path) -> None:
         ("json", "there is one of that name"),
     ],
 )
-def test_a_name_that_cannot_be_a_new_module_is_refused(tmp_path: Path, name: str, said: str) -> None:
+def test_a_name_that_cannot_be_a_new_module_is_refused(
+    tmp_path: Path, name: str, said: str
+) -> None:
     with pytest.raises(ValueError, match=said):
         begin(tmp_path / name)
     assert not list(tmp_path.iterdir())

@@ -67,13 +67,29 @@ def sharing_minimizer(cost: Any) -> Any:
         ({"center": np.zeros(3)}, r"center has shape \(2,\), got \(3,\)"),
         ({"center": np.array([np.nan, 0])}, "center is finite"),
         ({"center": np.array([2.0, 0])}, "center is contained"),
-        ({"minimize_linear": lambda cost: np.where(cost < 0, -1.0, 1.0)}, "no known point beats minimize_linear"),
-        ({"minimize_linear": lambda cost: np.where(cost < 0, 2.0, -2.0)}, r"minimize_linear\(.*\) is contained"),
+        (
+            {"minimize_linear": lambda cost: np.where(cost < 0, -1.0, 1.0)},
+            "no known point beats minimize_linear",
+        ),
+        (
+            {"minimize_linear": lambda cost: np.where(cost < 0, 2.0, -2.0)},
+            r"minimize_linear\(.*\) is contained",
+        ),
         ({"minimize_linear": counting_minimizer()}, "the same cost gives the same vertex"),
         ({"minimize_linear": spoiling_minimizer}, "leaves the cost it was given alone"),
         ({"minimize_linear": sharing_minimizer}, "the same cost gives the same vertex"),
-        ({"minimize_linear": lambda cost: -cost / np.abs(cost).max() if cost.any() else cost + np.nan}, "is finite"),
-        ({"contains": lambda point, tolerance=0: True}, "farther away than its diameter is not contained"),
+        (
+            {
+                "minimize_linear": lambda cost: (
+                    -cost / np.abs(cost).max() if cost.any() else cost + np.nan
+                )
+            },
+            "is finite",
+        ),
+        (
+            {"contains": lambda point, tolerance=0: True},
+            "farther away than its diameter is not contained",
+        ),
         ({"contains": lambda point, tolerance=0: np.abs(point).max() in (0, 1)}, "is it convex"),
         ({"project": lambda point: np.clip(point, -0.5, 0.5)}, "no point is nearer"),
         ({"project": lambda point: point}, r"project\(.*\) is contained"),
@@ -94,7 +110,9 @@ def test_a_set_may_return_what_cannot_be_written_on() -> None:
             return vertex
 
     check_feasible_set(Frozen())
-    with pytest.raises(ValueError, match=r"check_feasible_set\(trials=\.\.\.\) must be a positive integer"):
+    with pytest.raises(
+        ValueError, match=r"check_feasible_set\(trials=\.\.\.\) must be a positive integer"
+    ):
         check_feasible_set(Frozen(), trials=0)
 
 
@@ -127,20 +145,41 @@ def spoil_x(method: Any, state: Any, responses: Any) -> Any:
     ("changes", "law"),
     [
         (
-            {"start": lambda method, *given, **more: replace(method.start(*given, **more), iteration=1)},
+            {
+                "start": lambda method, *given, **more: replace(
+                    method.start(*given, **more), iteration=1
+                )
+            },
             "a run starts at iteration 0",
         ),
         ({"ask": lambda method, state: method.ask(state)[0]}, r"ask returns \(q, n\)"),
-        ({"ask": lambda method, state: method.ask(state) + np.random.default_rng().random()}, "asking twice"),
         (
-            {"tell": lambda m, s, r: replace(m.tell(s, r), x=m.tell(s, r).x * np.random.default_rng().random())},
+            {"ask": lambda method, state: method.ask(state) + np.random.default_rng().random()},
+            "asking twice",
+        ),
+        (
+            {
+                "tell": lambda m, s, r: replace(
+                    m.tell(s, r), x=m.tell(s, r).x * np.random.default_rng().random()
+                )
+            },
             "telling twice gives the same next state",
         ),
         ({"tell": spoil_x}, "telling leaves the state it was given alone"),
-        ({"tell": lambda m, s, r: replace(m.tell(s, r), iteration=7)}, "telling goes one iteration on"),
-        ({"tell": lambda m, s, r: replace(m.tell(s, r), move=None)}, "the move is reported at the decision it left"),
         (
-            {"tell": lambda m, s, r: replace(m.tell(s, r), move=replace(m.tell(s, r).move, queries=1))},
+            {"tell": lambda m, s, r: replace(m.tell(s, r), iteration=7)},
+            "telling goes one iteration on",
+        ),
+        (
+            {"tell": lambda m, s, r: replace(m.tell(s, r), move=None)},
+            "the move is reported at the decision it left",
+        ),
+        (
+            {
+                "tell": lambda m, s, r: replace(
+                    m.tell(s, r), move=replace(m.tell(s, r).move, queries=1)
+                )
+            },
             "the move reports as many queries as were asked",
         ),
         (
@@ -207,13 +246,19 @@ def inside_only(x: Any) -> Any:
 @pytest.mark.parametrize(
     ("follower", "law"),
     [
-        (lp_like, "the response does not jump: between x = .* several optimal responses, or a linear program"),
+        (
+            lp_like,
+            "the response does not jump: between x = .* several optimal responses, or a linear program",
+        ),
         (Wandering(), "the same question has the same answer"),
         (inside_only, "it answers at a point within δ = 0.1 of the set: .*no price like that"),
         (lambda x: np.full(2, np.nan), "it answers at a point of the set: .*not finite"),
         (lambda x: x[None], "must be a vector"),
         (Approximate(1e-4, None), "a follower that scatters states how much"),
-        (Approximate(1e-4, 1e-8), "answers are as accurate as the stated tolerance, 1e-08; close by they scatter by"),
+        (
+            Approximate(1e-4, 1e-8),
+            "answers are as accurate as the stated tolerance, 1e-08; close by they scatter by",
+        ),
     ],
 )
 def test_a_broken_follower_is_caught_and_the_law_named(follower: Any, law: str) -> None:
@@ -227,5 +272,9 @@ def test_a_tolerance_that_is_stated_is_accepted() -> None:
 
 
 def test_a_batch_whose_rows_mix_is_caught() -> None:
-    with pytest.raises(AssertionError, match=r"asked one by one it says the same|same question has the same answer"):
-        check_follower(lambda x: x + x.mean(), Box(-np.ones(2), np.ones(2)), delta=0.1, vectorized=True)
+    with pytest.raises(
+        AssertionError, match=r"asked one by one it says the same|same question has the same answer"
+    ):
+        check_follower(
+            lambda x: x + x.mean(), Box(-np.ones(2), np.ones(2)), delta=0.1, vectorized=True
+        )

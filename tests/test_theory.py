@@ -91,7 +91,9 @@ def test_parameters_without_a_meaning_are_refused(arguments: Any, message: str) 
 def test_a_steep_effort_is_not_overlooked() -> None:
     """φ = 100 x₁ + a little: what φ can fall is the leader's own doing."""
     steep = bizol.Objective(
-        lambda x, y: 100 * x[0] + 0.01 * y[0], lambda x, y: np.array([100.0, 0.0]), lambda x, y: np.array([0.01])
+        lambda x, y: 100 * x[0] + 0.01 * y[0],
+        lambda x, y: np.array([100.0, 0.0]),
+        lambda x, y: np.array([0.01]),
     )
     problem = affine(np.array([[1.0, 0.0]]), objective=steep)
     choice = recommend(problem, epsilon=1.0)

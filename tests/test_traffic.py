@@ -14,7 +14,9 @@ from bizol.followers import TrafficEquilibrium
 from tests.problems import Array
 
 
-def grid(rows: int, columns: int, seed: int = 0, level: float = 0.6, pairs: int | None = None) -> dict[str, Any]:
+def grid(
+    rows: int, columns: int, seed: int = 0, level: float = 0.6, pairs: int | None = None
+) -> dict[str, Any]:
     """A grid with links both ways, random times, capacities and demand."""
     rng = np.random.default_rng(seed)
     node = np.arange(rows * columns).reshape(rows, columns)
@@ -42,7 +44,9 @@ def grid(rows: int, columns: int, seed: int = 0, level: float = 0.6, pairs: int 
 
 def gap_by_hand(follower: TrafficEquilibrium, flows: Array, x: Array) -> float:
     """The relative gap with Bellman and Ford's shortest paths instead of Dijkstra's."""
-    costs = follower.free_time * (1 + follower.alpha * (flows / follower.capacity) ** follower.power)
+    costs = follower.free_time * (
+        1 + follower.alpha * (flows / follower.capacity) ** follower.power
+    )
     costs[follower.tolled] += x
     nodes = len(follower.demand)
     distance = np.full((nodes, nodes), np.inf)
@@ -59,7 +63,9 @@ def unbalanced(follower: TrafficEquilibrium, flows: Array) -> float:
     into, out = np.zeros(len(follower.demand)), np.zeros(len(follower.demand))
     np.add.at(out, follower.links[:, 0], flows)
     np.add.at(into, follower.links[:, 1], flows)
-    return float(np.abs(into + follower.demand.sum(axis=1) - out - follower.demand.sum(axis=0)).max())
+    return float(
+        np.abs(into + follower.demand.sum(axis=1) - out - follower.demand.sum(axis=0)).max()
+    )
 
 
 @given(seed=st.integers(0, 999), level=st.floats(0.05, 2.0))
@@ -84,7 +90,9 @@ def test_the_flows_are_those_of_beckmanns_program(seed: int) -> None:
     by_origin = cp.Variable((nodes, count), nonneg=True)
     total = cp.sum(by_origin, axis=0)
     congestion = follower.free_time * follower.alpha * follower.capacity / 5
-    potential = (follower.free_time + x) @ total + congestion @ cp.power(cp.multiply(1 / follower.capacity, total), 5)
+    potential = (follower.free_time + x) @ total + congestion @ cp.power(
+        cp.multiply(1 / follower.capacity, total), 5
+    )
     balance = np.zeros((count, nodes))
     balance[np.arange(count), follower.links[:, 0]] -= 1
     balance[np.arange(count), follower.links[:, 1]] += 1
@@ -93,7 +101,9 @@ def test_the_flows_are_those_of_beckmanns_program(seed: int) -> None:
         solver="CLARABEL", tol_gap_abs=1e-9, tol_gap_rel=1e-9, tol_feas=1e-9
     )
     reference = by_origin.value.sum(axis=0)
-    assert follower(x) == pytest.approx(reference, abs=1e-5 * reference.max())  # as accurate as the other solver
+    assert follower(x) == pytest.approx(
+        reference, abs=1e-5 * reference.max()
+    )  # as accurate as the other solver
 
 
 def test_two_routes_share_as_the_closed_form_says() -> None:
@@ -106,7 +116,9 @@ def test_two_routes_share_as_the_closed_form_says() -> None:
     )  # fmt: skip
     for toll in (0.0, 1.0, 3.9, 4.0, 7.0):
         first = min(3 + toll / 2, 5.0)
-        assert follower(np.array([toll])) == pytest.approx([first, first, 5 - first, 5 - first], abs=1e-8)
+        assert follower(np.array([toll])) == pytest.approx(
+            [first, first, 5 - first, 5 - first], abs=1e-8
+        )
     (jacobian,) = follower.limiting_jacobians(np.array([1.0]))
     assert jacobian == pytest.approx(np.array([[0.5], [0.5], [-0.5], [-0.5]]))
 
@@ -139,13 +151,19 @@ def test_the_network_of_the_speed_target() -> None:
     assert gap_by_hand(follower, flows, np.ones(76)) <= 1e-6
 
 
-def test_where_newton_steps_lead_up_drivers_are_moved_route_by_route(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_newton_steps_lead_up_drivers_are_moved_route_by_route(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     expected = TrafficEquilibrium(**grid(2, 3))(np.ones(14))
-    monkeypatch.setattr("bizol.followers.traffic._newton", lambda differences, slopes, extra, share: extra)
+    monkeypatch.setattr(
+        "bizol.followers.traffic._newton", lambda differences, slopes, extra, share: extra
+    )
     slow = TrafficEquilibrium(**grid(2, 3), relative_gap=1e-7)
     assert slow.tolerance == pytest.approx(1e-7**0.5)
     assert slow(np.ones(14)) == pytest.approx(expected, abs=slow.tolerance * expected.max())
-    monkeypatch.setattr("bizol.followers.traffic._diagonal", lambda differences, slopes, extra, share: extra)
+    monkeypatch.setattr(
+        "bizol.followers.traffic._diagonal", lambda differences, slopes, extra, share: extra
+    )
     with pytest.raises(bizol.ResponseError, match="the relative gap is"):
         TrafficEquilibrium(**grid(2, 3))(np.ones(14))
 
@@ -156,7 +174,8 @@ def test_failures_name_the_decision(monkeypatch: pytest.MonkeyPatch) -> None:
         follower(np.array([0.0, 0, 0, -99, 0, 0, 0, 0]))
     monkeypatch.setattr("bizol.followers.traffic.ROUNDS", 1)
     with pytest.raises(
-        bizol.ResponseError, match=r"the relative gap is .* after 1 rounds at x = \[1. 1. .*more than 1"
+        bizol.ResponseError,
+        match=r"the relative gap is .* after 1 rounds at x = \[1. 1. .*more than 1",
     ):
         TrafficEquilibrium(**grid(3, 3))(np.ones(24))
 
@@ -166,16 +185,24 @@ def test_failures_name_the_decision(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ({"links": [0, 1]}, r"\(links=\.\.\.\) must be pairs of nodes"),
         ({"links": [(0, 1), (0, 1)]}, r"\(links=\.\.\.\) must be distinct"),
-        ({"links": [(0, 1), (1, 0), (0, 2), (2, 0), (1, 3), (3, 1), (2, 3), (3, 4)]}, r"\(demand=\.\.\.\) must be \(n"),
+        (
+            {"links": [(0, 1), (1, 0), (0, 2), (2, 0), (1, 3), (3, 1), (2, 3), (3, 4)]},
+            r"\(demand=\.\.\.\) must be \(n",
+        ),
         ({"links": [(0, 1), (1, 0), (0, 2), (2, 0), (1, 3), (3, 1), (2, 3), (1, 2)]}, None),
-        ({"links": [(0, 1), (1, 0), (0, 2), (2, 0), (3, 1), (3, 2), (2, 1), (1, 2)]}, "leads nowhere from 0 to 3"),
+        (
+            {"links": [(0, 1), (1, 0), (0, 2), (2, 0), (3, 1), (3, 2), (2, 1), (1, 2)]},
+            "leads nowhere from 0 to 3",
+        ),
         ({"demand": np.zeros((4, 4))}, "not zero everywhere"),
         ({"free_time": np.zeros(8)}, r"\(free_time=\.\.\.\) must be positive"),
         ({"power": 0.5}, r"\(power=\.\.\.\) must be positive, a power at least 1"),
         ({"tolled": [8]}, r"\(tolled=\.\.\.\) must name links, 0 to 7"),
     ],
 )
-def test_networks_that_make_no_sense_are_refused(parts: dict[str, Any], message: str | None) -> None:
+def test_networks_that_make_no_sense_are_refused(
+    parts: dict[str, Any], message: str | None
+) -> None:
     if message is None:
         TrafficEquilibrium(**(grid(2, 2) | parts))
         return

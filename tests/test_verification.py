@@ -11,17 +11,32 @@ from bizol.verification import STATEMENTS, Finding, verify
 
 
 def test_every_numbered_statement_of_the_paper_is_there() -> None:
-    counts = {"Definition": 5, "Proposition": 6, "Lemma": 4, "Theorem": 1, "Corollary": 2, "Remark": 4}
-    assert set(STATEMENTS) == {f"{kind} {k}" for kind, count in counts.items() for k in range(1, count + 1)}
+    counts = {
+        "Definition": 5,
+        "Proposition": 6,
+        "Lemma": 4,
+        "Theorem": 1,
+        "Corollary": 2,
+        "Remark": 4,
+    }
+    assert set(STATEMENTS) == {
+        f"{kind} {k}" for kind, count in counts.items() for k in range(1, count + 1)
+    }
 
 
 def test_every_statement_has_a_test_file_of_its_own() -> None:
-    files = {path.stem.removeprefix("test_") for path in (Path(__file__).parent / "theory").glob("test_*.py")}
+    files = {
+        path.stem.removeprefix("test_")
+        for path in (Path(__file__).parent / "theory").glob("test_*.py")
+    }
     assert files == {name.lower().replace(" ", "_") for name in STATEMENTS}
 
 
 def test_statements_can_be_picked_and_unknown_ones_are_refused() -> None:
-    assert [finding.statement for finding in verify(["Remark 4", "Lemma 3"])] == ["Lemma 3", "Remark 4"]
+    assert [finding.statement for finding in verify(["Remark 4", "Lemma 3"])] == [
+        "Lemma 3",
+        "Remark 4",
+    ]
     with pytest.raises(ValueError, match="Unknown statement 'Lemma 9'; the paper has Remark 1, "):
         list(verify(["Lemma 9"]))
 

@@ -1,9 +1,11 @@
 """Data profiles of the runs: the share of problems solved against queries, as figures and a table.
 
-    python -m benchmarks.peers.profiles --runs peers/runs.jsonl --out peers [--split report] [--tag TAG]
+    python -m benchmarks.peers.profiles --runs peers/runs.jsonl --out peers [--split report] [--tag
+    TAG]
 
-A run solves its problem to τ when (best − reference)/(φ(x₀) − reference) ≤ τ (J. Moré and S. Wild, 2009), also where it
-was cut or failed afterwards. Cases that a solver does not take or was not run on count as unsolved.
+A run solves its problem to τ when (best − reference)/(φ(x₀) − reference) ≤ τ (J. Moré and S. Wild,
+2009), also where it was cut or failed afterwards. Cases that a solver does not take or was not run
+on count as unsolved.
 """
 
 from __future__ import annotations
@@ -95,18 +97,31 @@ def table(runs: Sequence[Run]) -> str:
     groups = by_solver(runs)
     columns = [(tolerance, multiple) for tolerance in TOLERANCES[1:] for multiple in MULTIPLES]
     cases = len({run.case for run in runs})
-    shares = {solver: [share(group, *column, cases=cases) for column in columns] for solver, group in groups.items()}
+    shares = {
+        solver: [share(group, *column, cases=cases) for column in columns]
+        for solver, group in groups.items()
+    }
     best = np.max(list(shares.values()), axis=0)
     head = "".join(f" {_power(tolerance)}, {multiple}(n+1) |" for tolerance, multiple in columns)
-    lines = [f"| % solved to, within | runs | failed | not taken |{head} ± |", "|---|" + "---:|" * (4 + len(columns))]
+    lines = [
+        f"| % solved to, within | runs | failed | not taken |{head} ± |",
+        "|---|" + "---:|" * (4 + len(columns)),
+    ]
     for solver, group in groups.items():
-        failed, skipped = (sum(run.status == status for run in group) for status in ("failed", "skipped"))
+        failed, skipped = (
+            sum(run.status == status for run in group) for status in ("failed", "skipped")
+        )
         cells = [
-            f"**{100 * s:.0f}**" if s == top else f"{100 * s:.0f}" for s, top in zip(shares[solver], best, strict=True)
+            f"**{100 * s:.0f}**" if s == top else f"{100 * s:.0f}"
+            for s, top in zip(shares[solver], best, strict=True)
         ]
-        error = 100 * float(np.max([share_error(group, *column, cases=cases) for column in columns]))
+        error = 100 * float(
+            np.max([share_error(group, *column, cases=cases) for column in columns])
+        )
         cells.append("–" if isnan(error) else f"{error:.1f}")
-        lines.append(f"| {solver} | {len(group)} | {failed} | {skipped} | " + " | ".join(cells) + " |")
+        lines.append(
+            f"| {solver} | {len(group)} | {failed} | {skipped} | " + " | ".join(cells) + " |"
+        )
     return "\n".join(lines) + "\n"
 
 
@@ -115,7 +130,9 @@ def draw(runs: Sequence[Run], folder: Path, name: str) -> list[Path]:
     groups, cases = by_solver(runs), len({run.case for run in runs})
     others = [solver for solver in groups if solver != "bizol"]
     with canvas() as pyplot:
-        figure, axes = pyplot.subplots(1, len(TOLERANCES), figsize=(11, 4), sharey=True, layout="constrained")
+        figure, axes = pyplot.subplots(
+            1, len(TOLERANCES), figsize=(11, 4), sharey=True, layout="constrained"
+        )
         for axis, tolerance in zip(axes, TOLERANCES, strict=True):
             for solver, group in groups.items():
                 at, rising = curve(group, tolerance, cases=cases)
@@ -123,11 +140,23 @@ def draw(runs: Sequence[Run], folder: Path, name: str) -> list[Path]:
                 y = np.concatenate([[0.0], rising, rising[-1:] if rising.size else [0.0]])
                 index = others.index(solver) if solver in others else -1
                 color = OURS if index < 0 else COLORS[index % len(COLORS)]
-                line = "-" if index < 0 else LINES[1:][index // len(COLORS) % 3] if index >= len(COLORS) else "-"
+                line = (
+                    "-"
+                    if index < 0
+                    else LINES[1:][index // len(COLORS) % 3]
+                    if index >= len(COLORS)
+                    else "-"
+                )
                 width = 2.5 if index < 0 else 1.2
-                axis.step(x, y, where="post", label=solver, color=color, linestyle=line, linewidth=width)
+                axis.step(
+                    x, y, where="post", label=solver, color=color, linestyle=line, linewidth=width
+                )
             axis.set(
-                xscale="log", xlim=(0.3, 100), ylim=(0, 1), xlabel="queries / (n + 1)", title=f"to {_power(tolerance)}"
+                xscale="log",
+                xlim=(0.3, 100),
+                ylim=(0, 1),
+                xlabel="queries / (n + 1)",
+                title=f"to {_power(tolerance)}",
             )
         axes[0].set_ylabel("share of problems solved")
         figure.legend(*axes[0].get_legend_handles_labels(), loc="outside right center")
@@ -173,7 +202,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     console.print(text, soft_wrap=True, markup=False)
     for run in runs:
         if run.status == "failed":
-            console.print(f"{run.solver} failed on {run.case}, seed {run.seed}: {run.message}", markup=False)
+            console.print(
+                f"{run.solver} failed on {run.case}, seed {run.seed}: {run.message}", markup=False
+            )
     for case, gap in beaten(runs).items():
         console.print(
             f"the reference of {case} was beaten by {gap:.1e}: python -m benchmarks.peers.references --runs ..."

@@ -1,10 +1,12 @@
 """Best known values of the cases and points that attain them, written to `references.json`.
 
-Each case gets a time: local solvers with gradients from many feasible points and from kicked best points, CMA-ES over
-the whole set with small and large populations, and CMA-ES in ever smaller neighborhoods of the best point, which gets
-along with kinks. The search starts from what is known, and the best of everything counts.
+Each case gets a time: local solvers with gradients from many feasible points and from kicked best
+points, CMA-ES over the whole set with small and large populations, and CMA-ES in ever smaller
+neighborhoods of the best point, which gets along with kinks. The search starts from what is known,
+and the best of everything counts.
 
-    python -m benchmarks.peers.references [--seconds 20] [--seed 0] [--jobs 2] [--cases NAME ...] [--runs FILE]
+    python -m benchmarks.peers.references [--seconds 20] [--seed 0] [--jobs 2] [--cases NAME ...]
+    [--runs FILE]
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from benchmarks.peers.problems import REFERENCES, Case, Reference, build, names,
 from benchmarks.peers.run import read_runs
 from benchmarks.peers.sets import FEASIBLE, bounds, project, rows, sample
 from bizol.arrays import Point
-from bizol.followers.structure import KnownStructure
+from bizol.structure.pieces import KnownStructure
 
 
 class OutOfTime(BaseException):
@@ -64,7 +66,9 @@ class Best:
             anchor = problem.objective.anchor(x, follower(x))
             return np.asarray(anchor.grad_x + follower.jacobian(piece, x).T @ anchor.grad_y)
         step = 1e-6 * problem.feasible_set.diameter / np.sqrt(x.size)
-        return np.array([(self.ask(x + h) - self.ask(x - h)) / (2 * step) for h in step * np.eye(x.size)])
+        return np.array(
+            [(self.ask(x + h) - self.ask(x - h)) / (2 * step) for h in step * np.eye(x.size)]
+        )
 
 
 def descend(best: Best, begin: Point) -> None:
@@ -83,12 +87,24 @@ def descend(best: Best, begin: Point) -> None:
         {"type": "ineq", "fun": lambda x: b_ub - A_ub @ x, "jac": lambda x: -A_ub},
         {"type": "eq", "fun": lambda x: b_eq - A_eq @ x, "jac": lambda x: -A_eq},
     ]
-    kept = [constraint for constraint, size in zip(constraints, (len(b_ub), len(b_eq)), strict=True) if size]
+    kept = [
+        constraint
+        for constraint, size in zip(constraints, (len(b_ub), len(b_eq)), strict=True)
+        if size
+    ]
     if isinstance(feasible_set, bizol.Ball):
         radius, center = feasible_set.diameter / 2, feasible_set.center
         kept.append({"type": "ineq", "fun": lambda x: radius**2 - (x - center) @ (x - center)})
     options = {"ftol": 1e-14, "maxiter": 500}
-    minimize(best.ask, begin, jac=best.slope, method="SLSQP", bounds=limits, constraints=kept, options=options)
+    minimize(
+        best.ask,
+        begin,
+        jac=best.slope,
+        method="SLSQP",
+        bounds=limits,
+        constraints=kept,
+        options=options,
+    )
     best.ask(project(feasible_set, best.x))
 
 
@@ -103,7 +119,14 @@ def evolve(best: Best, begin: Point, spread: float, seed: int, factor: int = 1) 
     at = np.full(max(n, 2), 0.5)
     at[:n] = np.clip((begin - lower) / width, 0.0, 1.0)
     popsize = factor * (4 + int(3 * np.log(at.size)))
-    options = {"bounds": [0, 1], "seed": seed + 1, "verbose": -9, "popsize": popsize, "tolfun": 1e-13, "tolx": 1e-12}
+    options = {
+        "bounds": [0, 1],
+        "seed": seed + 1,
+        "verbose": -9,
+        "popsize": popsize,
+        "tolfun": 1e-13,
+        "tolx": 1e-12,
+    }
     search = cma.CMAEvolutionStrategy(at, spread, options)
     while not search.stop():
         proposals = search.ask()
@@ -173,7 +196,9 @@ def from_runs(path: Path) -> dict[str, Reference]:
     for run in read_runs(path):
         if run.value is not None and run.x is not None:
             entry = Reference(value=run.value, x=tuple(run.x))
-            lowest[run.case] = min(lowest.get(run.case, entry), entry, key=lambda known: known.value)
+            lowest[run.case] = min(
+                lowest.get(run.case, entry), entry, key=lambda known: known.value
+            )
     return lowest
 
 
@@ -181,10 +206,14 @@ def main() -> None:
     """Search, and say what was improved."""
     parser = argparse.ArgumentParser(description="Search for the best known values.")
     parser.add_argument("--seconds", type=float, default=20.0, help="time for each case")
-    parser.add_argument("--seed", type=int, default=0, help="another seed searches elsewhere, from what is known")
+    parser.add_argument(
+        "--seed", type=int, default=0, help="another seed searches elsewhere, from what is known"
+    )
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--cases", nargs="*", default=list(names()))
-    parser.add_argument("--runs", type=Path, help="only take over better values from this file of runs")
+    parser.add_argument(
+        "--runs", type=Path, help="only take over better values from this file of runs"
+    )
     options = parser.parse_args()
     console = Console()
     if options.runs is not None:
@@ -196,7 +225,10 @@ def main() -> None:
         again = [options.seconds] * len(options.cases), [options.seed] * len(options.cases)
         for name, entry in pool.map(search, options.cases, *again):
             changed = keep({name: entry})
-            console.print(f"{name}: {entry.value:.12g}" + (f"  (was {changed[name][0]:.12g})" if changed else ""))
+            console.print(
+                f"{name}: {entry.value:.12g}"
+                + (f"  (was {changed[name][0]:.12g})" if changed else "")
+            )
 
 
 if __name__ == "__main__":

@@ -1,6 +1,8 @@
-"""Run every solver on every case and write one line per run; started again, it goes on where it stopped.
+"""Run every solver on every case and write one line per run; started again, it goes on where it
+stopped.
 
-    python -m benchmarks.peers.run --out peers [--quick] [--cases NAME ...] [--solvers NAME ...] [--split report]
+    python -m benchmarks.peers.run --out peers [--quick] [--cases NAME ...] [--solvers NAME ...]
+    [--split report]
                                    [--seeds 3] [--jobs 2] [--budget 100] [--limit 300]
 
 Then `python -m benchmarks.peers.profiles --runs peers/runs.jsonl --out peers` draws the profiles.
@@ -21,7 +23,14 @@ from time import process_time
 from typing import Literal, final
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
 from benchmarks.peers.problems import Case, build, names
 from benchmarks.peers.solvers import PEERS, Oracle, UnsuitableError, run_solver
@@ -29,7 +38,14 @@ from benchmarks.peers.solvers import PEERS, Oracle, UnsuitableError, run_solver
 MULTIPLES = (1, 2, 3, 5, 8, 10, 15, 20, 30, 50, 75, 100)  # of n + 1
 FIXED = (10, 30, 60, 100, 200, 300, 1000)
 CAP = 3000
-QUICK = ("bard-1988-1", "muu-quy-2003-2", "tracking-n5", "allocation-a", "tolls-parallel-a", "cournot-small-ball")
+QUICK = (
+    "bard-1988-1",
+    "muu-quy-2003-2",
+    "tracking-n5",
+    "allocation-a",
+    "tolls-parallel-a",
+    "cournot-small-ball",
+)
 
 
 @final
@@ -49,15 +65,16 @@ class Run:
     """What came of a job.
 
     Attributes:
-        status: "done"; "late" when the time limit ended it, with what it had found; "failed", with the message;
-            "skipped" when the solver does not take the case, with the reason.
+        status: "done"; "late" when the time limit ended it, with what it had found; "failed", with
+            the message; "skipped" when the solver does not take the case, with the reason.
         seconds: processor time, the follower included.
         value, x: the best feasible value and where it was; None when there is none.
         start: φ at the case's start.
         reference: the best known value at the time.
-        gaps: (best − reference)/(start − reference) by the number of queries, as far as the budget goes.
-        trace: the queries at which the best value fell, and to what: profiles take gaps from it, with the references
-            known by then.
+        gaps: (best − reference)/(start − reference) by the number of queries, as far as the budget
+            goes.
+        trace: the queries at which the best value fell, and to what: profiles take gaps from it,
+            with the references known by then.
 
     """
 
@@ -104,7 +121,9 @@ def carry_out(job: Job, limit: float = 300.0) -> Run:
         status, message = "skipped", str(error)
     except (Exception, SystemExit) as error:  # a package that calls sys.exit has failed too
         status, message = "failed", f"{type(error).__name__}: {error}"[:500]
-    return summary(job, case, oracle, status=status, message=message, seconds=process_time() - begin)
+    return summary(
+        job, case, oracle, status=status, message=message, seconds=process_time() - begin
+    )
 
 
 def summary(
@@ -161,8 +180,11 @@ def read_runs(path: Path) -> list[Run]:
     return list(found.values())
 
 
-def carry_out_all(jobs: Sequence[Job], path: Path, *, workers: int, limit: float, console: Console) -> int:
-    """Make the runs that the file does not have yet, append each as it ends, and return how many were made.
+def carry_out_all(
+    jobs: Sequence[Job], path: Path, *, workers: int, limit: float, console: Console
+) -> int:
+    """Make the runs that the file does not have yet, append each as it ends, and return how many
+    were made.
 
     Runs that failed are made again, and so are those that ended late, if they may take longer now.
     """
@@ -171,15 +193,25 @@ def carry_out_all(jobs: Sequence[Job], path: Path, *, workers: int, limit: float
         path.write_text(path.read_text() + "\n")  # the last line was cut short
     done = {run.job for run in read_runs(path) if not (run.status == "failed" or _cut(run, limit))}
     open_jobs = [job for job in jobs if job not in done]
-    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
-    with path.open("a") as file, Progress(*columns, TimeRemainingColumn(), console=console) as progress:
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    with (
+        path.open("a") as file,
+        Progress(*columns, TimeRemainingColumn(), console=console) as progress,
+    ):
         task = progress.add_task("runs", total=len(jobs), completed=len(jobs) - len(open_jobs))
         for run in _finished(open_jobs, workers, limit):
             file.write(json.dumps(asdict(run)) + "\n")
             file.flush()
             progress.update(task, advance=1, description=f"{run.case}, {run.solver}")
             if run.status == "failed":
-                console.print(f"[red]{run.solver} failed on {run.case}, seed {run.seed}:[/red] {run.message}")
+                console.print(
+                    f"[red]{run.solver} failed on {run.case}, seed {run.seed}:[/red] {run.message}"
+                )
     return len(open_jobs)
 
 
@@ -202,7 +234,9 @@ def _finished(jobs: Sequence[Job], workers: int, limit: float) -> Iterable[Run]:
             raise
 
 
-def plan(cases: Sequence[str], solvers: Sequence[str], *, seeds: int, multiple: int, split: str | None) -> list[Job]:
+def plan(
+    cases: Sequence[str], solvers: Sequence[str], *, seeds: int, multiple: int, split: str | None
+) -> list[Job]:
     """Return the jobs, case by case."""
     jobs = []
     for name in cases:
@@ -210,27 +244,49 @@ def plan(cases: Sequence[str], solvers: Sequence[str], *, seeds: int, multiple: 
         if split is not None and case.split != split:
             continue
         budget = budget_of(case.dimension, multiple)
-        jobs += [Job(case=name, solver=solver, seed=seed, budget=budget) for solver in solvers for seed in range(seeds)]
+        jobs += [
+            Job(case=name, solver=solver, seed=seed, budget=budget)
+            for solver in solvers
+            for seed in range(seeds)
+        ]
     return jobs
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Read the command line and run."""
-    parser = argparse.ArgumentParser(description="Run black-box solvers on bilevel problems, each query counted.")
-    parser.add_argument("--out", type=Path, default=Path("peers"), help="folder of the file of runs")
-    parser.add_argument("--quick", action="store_true", help="six small cases, one seed, 20 (n + 1) queries")
+    parser = argparse.ArgumentParser(
+        description="Run black-box solvers on bilevel problems, each query counted."
+    )
+    parser.add_argument(
+        "--out", type=Path, default=Path("peers"), help="folder of the file of runs"
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="six small cases, one seed, 20 (n + 1) queries"
+    )
     parser.add_argument("--cases", nargs="+", choices=names(), metavar="CASE")
-    parser.add_argument("--solvers", nargs="+", choices=tuple(PEERS), metavar="SOLVER", default=list(PEERS))
+    parser.add_argument(
+        "--solvers", nargs="+", choices=tuple(PEERS), metavar="SOLVER", default=list(PEERS)
+    )
     parser.add_argument("--split", choices=("tune", "report"))
     parser.add_argument("--seeds", type=int, default=None, help="3, or 1 with --quick")
-    parser.add_argument("--budget", type=int, default=None, help="queries in units of n + 1: 100, or 20 with --quick")
+    parser.add_argument(
+        "--budget",
+        type=int,
+        default=None,
+        help="queries in units of n + 1: 100, or 20 with --quick",
+    )
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="parallel processes")
-    parser.add_argument("--limit", type=float, default=300.0, help="seconds of processor time for a run")
+    parser.add_argument(
+        "--limit", type=float, default=300.0, help="seconds of processor time for a run"
+    )
     options = parser.parse_args(arguments)
     console = Console()
     for solver in options.solvers:
         if not PEERS[solver].installed:
-            console.print(f"{solver} is left out: install {PEERS[solver].package}, or bizol[bench].", markup=False)
+            console.print(
+                f"{solver} is left out: install {PEERS[solver].package}, or bizol[bench].",
+                markup=False,
+            )
     jobs = plan(
         options.cases or (QUICK if options.quick else names()),
         [solver for solver in options.solvers if PEERS[solver].installed],

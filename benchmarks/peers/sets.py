@@ -37,7 +37,8 @@ def project(feasible_set: FeasibleSet, point: Point) -> Point:
 def sample(feasible_set: FeasibleSet, rng: np.random.Generator) -> Point:
     """Return a random feasible point.
 
-    Uniform in a box, a simplex and a ball; in a polytope the last of 10 n steps of hit-and-run from the center.
+    Uniform in a box, a simplex and a ball; in a polytope the last of 10 n steps of hit-and-run from
+    the center.
     """
     n = feasible_set.dimension
     if isinstance(feasible_set, bizol.Box):
@@ -82,8 +83,16 @@ def _nearest(polytope: bizol.Polytope) -> QuadraticProgram:
     """Return the projection as a follower: ½‖y‖² − xᵀy over the polytope."""
     identity = np.eye(polytope.dimension)
     below, above = np.isfinite(polytope.lower), np.isfinite(polytope.upper)
-    normals = np.concatenate([polytope.A_ub, polytope.A_eq, -polytope.A_eq, identity[above], -identity[below]])
-    limits = [polytope.b_ub, polytope.b_eq, -polytope.b_eq, polytope.upper[above], -polytope.lower[below]]
+    normals = np.concatenate(
+        [polytope.A_ub, polytope.A_eq, -polytope.A_eq, identity[above], -identity[below]]
+    )
+    limits = [
+        polytope.b_ub,
+        polytope.b_eq,
+        -polytope.b_eq,
+        polytope.upper[above],
+        -polytope.lower[below],
+    ]
     return QuadraticProgram(
         P=identity, q=np.zeros(polytope.dimension), Q=-identity, G=normals, h=np.concatenate(limits)
     )
@@ -93,7 +102,11 @@ def _hit_and_run(polytope: bizol.Polytope, rng: np.random.Generator) -> Point:
     lower, upper = bounds(polytope)
     normals = np.concatenate([polytope.A_ub, np.eye(lower.size), -np.eye(lower.size)])
     limits = np.concatenate([polytope.b_ub, upper, -lower])
-    plane = np.linalg.svd(polytope.A_eq)[2][np.linalg.matrix_rank(polytope.A_eq) :] if len(polytope.A_eq) else None
+    plane = (
+        np.linalg.svd(polytope.A_eq)[2][np.linalg.matrix_rank(polytope.A_eq) :]
+        if len(polytope.A_eq)
+        else None
+    )
     point = np.array(polytope.center)
     for _ in range(10 * lower.size):
         direction = rng.standard_normal(lower.size)

@@ -1,10 +1,11 @@
-"""The solvers, behind one interface: they see a counted follower and are stopped when the budget is gone.
+"""The solvers, behind one interface: they see a counted follower and are stopped when the budget is
+gone.
 
-Sets. A box is given to every peer as bounds. The other sets are given as linear constraints (and a ball as a smooth
-one, with what lies well outside projected before it is asked) to SLSQP and COBYQA, and as a projection to SPSA, whose
-theory projects. The rest (CMA-ES, NGOpt, L-BFGS-B, TPE,
-DFO-LS, POUNDERS) search the smallest box around the set, and what they propose is projected before it is asked: they
-minimize φ(Π(z), y(Π(z))) over z in that box.
+Sets. A box is given to every peer as bounds. The other sets are given as linear constraints (and a
+ball as a smooth one, with what lies well outside projected before it is asked) to SLSQP and COBYQA,
+and as a projection to SPSA, whose theory projects. The rest (CMA-ES, NGOpt, L-BFGS-B, TPE,
+DFO-LS, POUNDERS) search the smallest box around the set, and what they propose is projected before
+it is asked: they minimize φ(Π(z), y(Π(z))) over z in that box.
 """
 
 from __future__ import annotations
@@ -39,16 +40,18 @@ class UnsuitableError(ValueError):
 
 @final
 class Oracle:
-    """The follower of a case, counted: every answer costs one query, and the best feasible value so far is kept.
+    """The follower of a case, counted: every answer costs one query, and the best feasible value so
+    far is kept.
 
     Args:
         case: whose follower is asked.
         budget: how many queries may be asked; the next one raises `BudgetSpent`.
-        seconds: how much processor time the solver may take, so that busy cores cut nobody; the first query after that
-            raises `BudgetSpent` too.
+        seconds: how much processor time the solver may take, so that busy cores cut nobody; the
+            first query after that raises `BudgetSpent` too.
 
     Attributes:
-        best: the lowest φ(x, y(x)) over the feasible points asked so far, after each query; inf before the first.
+        best: the lowest φ(x, y(x)) over the feasible points asked so far, after each query; inf
+            before the first.
         x: where the lowest value was; None before the first feasible point.
         late: whether the time ended before the budget.
 
@@ -159,7 +162,8 @@ def run_solver(peer: Peer, oracle: Oracle, seed: int) -> None:
             np.random.set_state(state)
 
 
-# --- bizol ------------------------------------------------------------------------------------------------------------
+# --- bizol
+# ------------------------------------------------------------------------------------------------------------
 
 
 def default(oracle: Oracle, seed: int) -> None:
@@ -189,7 +193,8 @@ def _scale(oracle: Oracle) -> float:
     return oracle.feasible_set.diameter / 2 / sqrt(oracle.dimension)
 
 
-# --- Zeroth-order and evolutionary peers ------------------------------------------------------------------------------
+# --- Zeroth-order and evolutionary peers
+# ------------------------------------------------------------------------------
 
 
 def random_search(oracle: Oracle, seed: int) -> None:
@@ -203,8 +208,9 @@ def random_search(oracle: Oracle, seed: int) -> None:
 def spsa(oracle: Oracle, seed: int) -> None:
     """Projected simultaneous perturbation, with the gains of J. C. Spall, 1998.
 
-    a_k = a/(k + 1 + A)^0.602 and c_k = c/(k + 1)^0.101, A a tenth of the iterations, c a twentieth of half the typical
-    width, a such that the first step would be a tenth of the typical width by the mean slope of two trial pairs.
+    a_k = a/(k + 1 + A)^0.602 and c_k = c/(k + 1)^0.101, A a tenth of the iterations, c a twentieth
+    of half the typical width, a such that the first step would be a tenth of the typical width by
+    the mean slope of two trial pairs.
     """
     rng = np.random.default_rng(seed)
     lower, upper = bounds(oracle.feasible_set)
@@ -216,7 +222,9 @@ def spsa(oracle: Oracle, seed: int) -> None:
         signs = rng.choice([-1.0, 1.0], at.size)
         forth = project(oracle.feasible_set, at + radius * width * signs)
         back = project(oracle.feasible_set, at - radius * width * signs)
-        return (oracle.value(forth) - oracle.value(back)) / (2 * radius) * signs  # with respect to x / width
+        return (
+            (oracle.value(forth) - oracle.value(back)) / (2 * radius) * signs
+        )  # with respect to x / width
 
     radius = 0.025
     slope = np.mean([np.abs(gradient(x, radius)).mean() for _ in range(2)])
@@ -237,7 +245,9 @@ def cma_es(oracle: Oracle, seed: int) -> None:
     rng = np.random.default_rng(seed)
     lower, upper = bounds(oracle.feasible_set)
     width = np.where(upper > lower, upper - lower, 1.0)
-    padded = max(oracle.dimension, 2)  # the package refuses n = 1: a second coordinate that does nothing
+    padded = max(
+        oracle.dimension, 2
+    )  # the package refuses n = 1: a second coordinate that does nothing
     population = 4 + int(3 * np.log(padded))
 
     def ask(z: Point) -> float:
@@ -249,7 +259,12 @@ def cma_es(oracle: Oracle, seed: int) -> None:
     while True:
         at = np.full(padded, 0.5)
         at[: oracle.dimension] = np.clip((begin - lower) / width, 0.0, 1.0)
-        options = {"bounds": [0, 1], "popsize": population, "seed": seed + 1 + population, "verbose": -9}
+        options = {
+            "bounds": [0, 1],
+            "popsize": population,
+            "seed": seed + 1 + population,
+            "verbose": -9,
+        }
         search = cma.CMAEvolutionStrategy(at, 0.25, options)
         while not search.stop():
             proposals = search.ask()
@@ -261,8 +276,8 @@ def cma_es(oracle: Oracle, seed: int) -> None:
 def ngopt(oracle: Oracle, seed: int) -> None:
     """Nevergrad's NGOpt, which chooses among its optimizers by dimension and budget.
 
-    Its metamodel calls float() on an array of one number, which NumPy refuses since 2.4; for that module float() takes
-    the one number out.
+    Its metamodel calls float() on an array of one number, which NumPy refuses since 2.4; for that
+    module float() takes the one number out.
     """
     import nevergrad
     from nevergrad.optimization import metamodel
@@ -275,7 +290,9 @@ def ngopt(oracle: Oracle, seed: int) -> None:
     search = nevergrad.optimizers.NGOpt(parametrization=array, budget=oracle.budget)
     while True:
         proposal = search.ask()
-        search.tell(proposal, oracle.value(project(oracle.feasible_set, np.asarray(proposal.value))))
+        search.tell(
+            proposal, oracle.value(project(oracle.feasible_set, np.asarray(proposal.value)))
+        )
 
 
 def tpe(oracle: Oracle, seed: int) -> None:
@@ -297,14 +314,18 @@ def tpe(oracle: Oracle, seed: int) -> None:
         study.tell(trial, oracle.value(project(oracle.feasible_set, point)))
 
 
-# --- Local solvers, restarted -----------------------------------------------------------------------------------------
+# --- Local solvers, restarted
+# -----------------------------------------------------------------------------------------
 
 
-def _restarted(oracle: Oracle, seed: int, once: Callable[[Point, Callable[[Point], float]], object]) -> None:
-    """Run a local solver from the start, then from random feasible points, until the budget is gone.
+def _restarted(
+    oracle: Oracle, seed: int, once: Callable[[Point, Callable[[Point], float]], object]
+) -> None:
+    """Run a local solver from the start, then from random feasible points, until the budget is
+    gone.
 
-    The solver sees values divided by |φ(start)|, so that its tolerances mean the same everywhere; its own question
-    about the start is answered from memory.
+    The solver sees values divided by |φ(start)|, so that its tolerances mean the same everywhere;
+    its own question about the start is answered from memory.
     """
     rng = np.random.default_rng(seed)
     first = oracle.value(oracle.start)
@@ -338,7 +359,13 @@ def l_bfgs_b(oracle: Oracle, seed: int) -> None:
             np.clip(begin, lower, upper),
             method="L-BFGS-B",
             bounds=np.column_stack([lower, upper]),
-            options={"eps": _difference(oracle), "ftol": 1e-11, "gtol": 1e-9, "maxfun": 10**6, "maxiter": 10**5},
+            options={
+                "eps": _difference(oracle),
+                "ftol": 1e-11,
+                "gtol": 1e-9,
+                "maxfun": 10**6,
+                "maxiter": 10**5,
+            },
         )
 
     _restarted(oracle, seed, once)
@@ -352,7 +379,9 @@ def slsqp(oracle: Oracle, seed: int) -> None:
     A_ub, b_ub, A_eq, b_eq = rows(oracle.feasible_set)
     constraints: list[dict[str, Any]] = []
     if len(b_ub):
-        constraints.append({"type": "ineq", "fun": lambda x: b_ub - A_ub @ x, "jac": lambda x: -A_ub})
+        constraints.append(
+            {"type": "ineq", "fun": lambda x: b_ub - A_ub @ x, "jac": lambda x: -A_ub}
+        )
     if len(b_eq):
         constraints.append({"type": "eq", "fun": lambda x: b_eq - A_eq @ x, "jac": lambda x: -A_eq})
     if isinstance(oracle.feasible_set, bizol.Ball):
@@ -388,11 +417,17 @@ def cobyqa(oracle: Oracle, seed: int) -> None:
     width = float(np.min((upper - lower)[upper > lower], initial=np.inf))
 
     def once(begin: Point, value: Callable[[Point], float]) -> None:
-        options = {"initial_tr_radius": 0.25 * width, "final_tr_radius": 1e-7 * width, "maxfev": 10**6}
+        options = {
+            "initial_tr_radius": 0.25 * width,
+            "final_tr_radius": 1e-7 * width,
+            "maxfev": 10**6,
+        }
         at = np.clip(begin, lower, upper)
         limits = np.column_stack([lower, upper])
         asked = _brought_back(oracle, value)
-        minimize(asked, at, method="COBYQA", bounds=limits, constraints=constraints, options=options)
+        minimize(
+            asked, at, method="COBYQA", bounds=limits, constraints=constraints, options=options
+        )
 
     _restarted(oracle, seed, once)
 
@@ -403,7 +438,8 @@ def _difference(oracle: Oracle) -> float:
 
 
 def _brought_back(oracle: Oracle, value: Callable[[Point], float]) -> Callable[[Point], float]:
-    """Return the function with points outside of a ball, by more than a difference, projected before they are asked.
+    """Return the function with points outside of a ball, by more than a difference, projected
+    before they are asked.
 
     Solvers that linearize a curved constraint come to it from outside, where no value counts.
     """
@@ -418,7 +454,9 @@ def _brought_back(oracle: Oracle, value: Callable[[Point], float]) -> Callable[[
     return brought_back
 
 
-def _ball(ball: bizol.Ball) -> tuple[Callable[[Point], NDArray[np.float64]], Callable[[Point], Points]]:
+def _ball(
+    ball: bizol.Ball,
+) -> tuple[Callable[[Point], NDArray[np.float64]], Callable[[Point], Points]]:
     """Return r² − ‖x − c‖², positive inside and a hair smaller than the truth, and its gradient."""
     radius = ball.diameter / 2 * (1 - 1e-10)
     return (
@@ -427,14 +465,15 @@ def _ball(ball: bizol.Ball) -> tuple[Callable[[Point], NDArray[np.float64]], Cal
     )
 
 
-# --- Solvers that use structure ---------------------------------------------------------------------------------------
+# --- Solvers that use structure
+# ---------------------------------------------------------------------------------------
 
 
 def dfo_ls(oracle: Oracle, seed: int) -> None:
     """DFO-LS on the residuals of a sum of squares, restarted; other objectives it does not take.
 
-    Its option for projections alternates them with bounds at a second for every few queries, so the box around the set
-    is used instead.
+    Its option for projections alternates them with bounds at a second for every few queries, so the
+    box around the set is used instead.
     """
     import dfols
 
@@ -463,8 +502,9 @@ def dfo_ls(oracle: Oracle, seed: int) -> None:
 def pounders(oracle: Oracle, seed: int) -> None:
     """POUNDERS of IBCDFO on F(x) = (x, y(x)) with the known outer function h(F) = φ, restarted.
 
-    The model of h ∘ F needs ∇h, which is known, and ∇²h, which is taken from differences of ∇h and costs no query. The
-    package's own subproblem solver (`spsolver=1`) is used: the default one, MINQ, is not on PyPI.
+    The model of h ∘ F needs ∇h, which is known, and ∇²h, which is taken from differences of ∇h and
+    costs no query. The package's own subproblem solver (`spsolver=1`) is used: the default one,
+    MINQ, is not on PyPI.
     """
     import ibcdfo
 
@@ -492,7 +532,8 @@ def pounders(oracle: Oracle, seed: int) -> None:
         size = np.linalg.norm(linear, axis=1)  # of the move of F along each coordinate
         step = 1e-6 * max(1.0, float(np.abs(at).max())) / np.maximum(size, 1e-12)
         moved = [
-            (slope(at + h * row) - slope(at - h * row)) / (2 * h) for h, row in zip(step, linear, strict=True)
+            (slope(at + h * row) - slope(at - h * row)) / (2 * h)
+            for h, row in zip(step, linear, strict=True)
         ]  # ∇²h applied to the rows
         curvature = np.array(moved) @ linear.T
         return linear @ gradient, hessian + (curvature + curvature.T) / 2
@@ -503,7 +544,9 @@ def pounders(oracle: Oracle, seed: int) -> None:
         at = np.clip((begin - lower) / width, 0.0, 1.0)
         options = {"hfun": outer, "combinemodels": combine, "spsolver": 1, "printf": 0}
         room = max(oracle.left, 2 * n + 3) + 1
-        ibcdfo.run_pounders(follow, at, n, room, 1e-8, 0.1, size, np.zeros(n), np.ones(n), Options=options)
+        ibcdfo.run_pounders(
+            follow, at, n, room, 1e-8, 0.1, size, np.zeros(n), np.ones(n), Options=options
+        )
         if oracle.queries == before:
             oracle.value(begin)
         begin = sample(oracle.feasible_set, rng)

@@ -2,12 +2,11 @@
 
     minimize   φ(x, y(x))   over x ∈ X
 
-φ and its partial gradients are known; the response y(x) can only be asked for. Keep exact information exact, and
-estimate only what is missing.
+φ and its partial gradients are known; the response y(x) can only be asked for. Keep exact
+information exact, and estimate only what is missing.
 """
 
-from bizol import clarke, followers, objectives, testing, theory
-from bizol.anchored_model import AnchoredModel, AncillaryFunction
+from bizol import followers, objectives, testing, theory
 from bizol.certificates import (
     Certificate,
     ClarkeBound,
@@ -20,7 +19,6 @@ from bizol.certificates import (
     smooth_gap,
     transfer,
 )
-from bizol.checks import ProblemCheck
 from bizol.directions import Coordinates, Directions, OrthonormalBlocks, Rademacher, Sphere
 from bizol.evaluation import Evaluator, Journal, JournalError, Retries
 from bizol.feasible_sets import (
@@ -57,9 +55,11 @@ from bizol.methods import (
     open_loop,
 )
 from bizol.problem import Anchor, EvaluationError, Objective, Problem, ResponseError
+from bizol.run.solution import History, Iterate, Solution, Status
+from bizol.run.solve import iterate, minimize
 from bizol.sensitivity import Hypergradient, Sensitivity
-from bizol.solution import History, Iterate, Solution, Status
-from bizol.solve import iterate, minimize
+from bizol.structure.anchored_model import AnchoredModel, AncillaryFunction
+from bizol.testing.problems import ProblemCheck
 
 __version__ = "0.1.0"
 
@@ -119,7 +119,6 @@ __all__ = [
     "Translated",
     "bizol_gap",
     "certify",
-    "clarke",
     "clarke_gap",
     "estimate_hypergradient",
     "followers",

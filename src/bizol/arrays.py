@@ -1,7 +1,8 @@
 """The arrays that flow through the house, and the door at which given values become them.
 
-Decisions are NumPy, always. Responses stay in the library they were made in (NumPy, JAX, CuPy, PyTorch, ...): the
-house subtracts them and multiplies them with `d_y`, in array-API operations, and never converts them.
+Decisions are NumPy, always. Responses stay in the library they were made in (NumPy, JAX, CuPy,
+PyTorch, ...): the house subtracts them and multiplies them with `d_y`, in array-API operations, and
+never converts them.
 """
 
 from __future__ import annotations
@@ -21,38 +22,75 @@ Response: TypeAlias = Any  # (m,), an array of the follower's own library
 Responses: TypeAlias = Any  # (q, m), likewise
 
 
-def as_vector(value: ArrayLike, name: str, *, size: int | None = None, finite: bool = False) -> Point:
-    """Return `value` as a read-only float64 vector of its own, or say what is wrong with the argument `name`."""
-    vector = _as_floats(value, name)
+class ArgumentError(ValueError):
+    """An argument that cannot be used.
+
+    Attributes:
+        owner: whose argument it is, such as "Box"; or what it is called, where that is all.
+        names: the parameters at fault, such as ("lower", "upper").
+
+    Example:
+        >>> print(ArgumentError("Box", ("lower", "upper"), "leave no choice."))
+        Box(lower=..., upper=...) leave no choice.
+
+    """
+
+    def __init__(self, owner: str, names: str | tuple[str, ...], what: str) -> None:
+        self.owner = owner
+        self.names = (names,) if isinstance(names, str) else names
+        called = ", ".join(f"{name}=..." for name in self.names if name)
+        super().__init__(f"{owner}({called}) {what}" if called else f"{owner} {what}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild_error, (self.owner, self.names, str(self))
+
+
+def _rebuild_error(owner: str, names: tuple[str, ...], message: str) -> ArgumentError:
+    error = ArgumentError(owner, names, "")
+    error.args = (message,)
+    return error
+
+
+def as_vector(
+    value: ArrayLike, owner: str, name: str = "", *, size: int | None = None, finite: bool = False
+) -> Point:
+    """Return `value` as a read-only float64 vector of its own, or say what is wrong with it.
+
+    Here and below, `value` is the argument `name` of `owner`, or something called `owner`.
+    """
+    vector = _as_floats(value, owner, name)
     expected = "a non-empty vector" if size is None else f"a vector of size {size}"
     if vector.ndim != 1 or vector.size == 0 or (size is not None and vector.size != size):
-        raise ValueError(f"{name} must be {expected}, got shape {vector.shape}.")
+        raise ArgumentError(owner, name, f"must be {expected}, got shape {vector.shape}.")
     if finite and not np.isfinite(vector).all():
         index = int(np.argmin(np.isfinite(vector)))
-        raise ValueError(f"{name} must be finite, but entry {index} is {vector[index]}.")
+        raise ArgumentError(owner, name, f"must be finite, but entry {index} is {vector[index]}.")
     return vector
 
 
-def as_matrix(value: ArrayLike, name: str, *, columns: int | None = None) -> Points:
-    """Return `value` as a read-only float64 matrix of its own, or say what is wrong with the argument `name`."""
-    matrix = _as_floats(value, name)
+def as_matrix(
+    value: ArrayLike, owner: str, name: str = "", *, columns: int | None = None
+) -> Points:
+    """Return `value` as a read-only float64 matrix of its own, or say what is wrong with it."""
+    matrix = _as_floats(value, owner, name)
     expected = "a non-empty matrix" if columns is None else f"a matrix with {columns} columns"
-    if matrix.ndim != 2 or matrix.size == 0 or (columns is not None and matrix.shape[1] != columns):
-        raise ValueError(f"{name} must be {expected}, got shape {matrix.shape}.")
+    fits = matrix.ndim == 2 and matrix.size > 0
+    if not fits or (columns is not None and matrix.shape[1] != columns):
+        raise ArgumentError(owner, name, f"must be {expected}, got shape {matrix.shape}.")
     return matrix
 
 
-def as_positive(value: float, name: str) -> float:
-    """Return `value` as a positive, finite float, or say what is wrong with the argument `name`."""
+def as_positive(value: float, owner: str, name: str = "") -> float:
+    """Return `value` as a positive, finite float, or say what is wrong with it."""
     if not is_real(value) or not 0 < value < np.inf:
-        raise ValueError(f"{name} must be a positive, finite number, got {value!r}.")
+        raise ArgumentError(owner, name, f"must be a positive, finite number, got {value!r}.")
     return float(value)
 
 
-def as_size(value: int, name: str) -> int:
-    """Return `value` as a positive integer, or say what is wrong with the argument `name`."""
+def as_size(value: int, owner: str, name: str = "") -> int:
+    """Return `value` as a positive integer, or say what is wrong with it."""
     if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
-        raise ValueError(f"{name} must be a positive integer, got {value!r}.")
+        raise ArgumentError(owner, name, f"must be a positive integer, got {value!r}.")
     return int(value)
 
 
@@ -70,7 +108,8 @@ def scaled_to_one(cost: Point) -> Point:
 def as_response(value: Any) -> Any:
     """Take in what a follower returned.
 
-    Arrays of other libraries stay there, if they are of a floating type; everything else becomes NumPy's float64.
+    Arrays of other libraries stay there, if they are of a floating type; everything else becomes
+    NumPy's float64.
     """
     if type(value) is np.ndarray and value.dtype == np.float64:
         return value
@@ -78,7 +117,9 @@ def as_response(value: Any) -> Any:
         raise TypeError("it returned None, not a response")
     if _is_foreign(value):
         if "float" not in str(value.dtype):
-            raise TypeError(f"it returned an array of {value.dtype}; other libraries' must be of a floating type")
+            raise TypeError(
+                f"it returned an array of {value.dtype}; other libraries' must be of a floating type"
+            )
         return value.detach() if hasattr(value, "detach") else value
     if np.iscomplexobj(value):
         raise TypeError("it returned complex numbers")
@@ -128,7 +169,9 @@ def like(array: NDArray[np.float64], model: Any) -> Any:
     """Return NumPy's array in the library of the model, of its type and on its device."""
     if isinstance(model, np.ndarray):
         return array
-    mine = array if array.flags.writeable else array.copy()  # PyTorch warns of what cannot be written to
+    mine = (
+        array if array.flags.writeable else array.copy()
+    )  # PyTorch warns of what cannot be written to
     return namespace(model).asarray(mine, dtype=model.dtype, device=model.device)
 
 
@@ -139,7 +182,10 @@ def weighted(weights: Point, rows: Responses) -> Response:
 
 def infinite_rows(responses: Responses) -> list[int]:
     """Return the rows that hold a NaN or an infinity."""
-    if isinstance(responses, np.ndarray) and np.count_nonzero(np.isfinite(responses)) == responses.size:
+    if (
+        isinstance(responses, np.ndarray)
+        and np.count_nonzero(np.isfinite(responses)) == responses.size
+    ):
         return []
     xp = namespace(responses)
     finite = xp.isfinite(responses)
@@ -149,16 +195,19 @@ def infinite_rows(responses: Responses) -> list[int]:
 def _is_foreign(value: Any) -> bool:
     if isinstance(value, np.ndarray):
         return False
-    return hasattr(value, "__array_namespace__") or type(value).__module__.partition(".")[0] == "torch"
+    return (
+        hasattr(value, "__array_namespace__") or type(value).__module__.partition(".")[0] == "torch"
+    )
 
 
-def _as_floats(value: ArrayLike, name: str) -> NDArray[np.float64]:
+def _as_floats(value: ArrayLike, owner: str, name: str) -> NDArray[np.float64]:
     try:
         array = np.array(value, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must be an array of numbers, got {value!r}.") from error
+        what = f"must be an array of numbers, got {value!r}."
+        raise ArgumentError(owner, name, what) from error
     if np.isnan(array).any():
         index = tuple(int(i) for i in np.argwhere(np.isnan(array))[0])
-        raise ValueError(f"{name} must hold numbers, but entry {index} is NaN.")
+        raise ArgumentError(owner, name, f"must hold numbers, but entry {index} is NaN.")
     array.setflags(write=False)
     return array

@@ -62,4 +62,6 @@ def _require(module: str) -> Any:
     try:
         return import_module(module)
     except ImportError as error:
-        raise ImportError(f"Objective.from_{module} needs {module}: pip install 'bizol[{module}]'.") from error
+        raise ImportError(
+            f"Objective.from_{module} needs {module}: pip install 'bizol[{module}]'."
+        ) from error

@@ -45,11 +45,12 @@ class Sphere:
 @final
 @dataclass(frozen=True, slots=True)
 class OrthonormalBlocks:
-    """Blocks of n mutually orthogonal directions, each block a uniformly random rotation of the axes.
+    """Blocks of n mutually orthogonal directions, each block a uniformly random rotation of the
+    axes.
 
-    Every row alone is uniform on the sphere, so the estimate stays unbiased for y_δ; together, a full block measures an
-    affine response exactly. Choose B a multiple of n where it can be afforded: a block that is cut keeps the
-    expectation, not the exactness.
+    Every row alone is uniform on the sphere, so the estimate stays unbiased for y_δ; together, a
+    full block measures an affine response exactly. Choose B a multiple of n where it can be
+    afforded: a block that is cut keeps the expectation, not the exactness.
 
     Example:
         >>> w = OrthonormalBlocks().draw(np.random.default_rng(0), batches=1, count=3, dimension=3)
@@ -61,16 +62,19 @@ class OrthonormalBlocks:
     def draw(self, rng: Generator, batches: int, count: int, dimension: int) -> Batches:
         """Stack whole blocks and the first rows of one more."""
         sizes = [min(dimension, count - start) for start in range(0, count, dimension)]
-        return np.concatenate([_orthonormal_rows(rng, batches, size, dimension) for size in sizes], axis=1)
+        return np.concatenate(
+            [_orthonormal_rows(rng, batches, size, dimension) for size in sizes], axis=1
+        )
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Coordinates:
-    """Coordinate axes, without repetition within each block of n: classical finite differences in random order.
+    """Coordinate axes, without repetition within each block of n: classical finite differences in
+    random order.
 
-    Exact on an affine response when B is a multiple of n. On other responses the estimate averages differences along
-    the axes, not the Jacobian of y_δ.
+    Exact on an affine response when B is a multiple of n. On other responses the estimate averages
+    differences along the axes, not the Jacobian of y_δ.
 
     Example:
         >>> Coordinates().draw(np.random.default_rng(0), batches=1, count=2, dimension=2)
@@ -94,8 +98,8 @@ class Coordinates:
 class Rademacher:
     """Independent random corners of the cube, scaled to unit length: all entries ±1/√n.
 
-    Each direction moves every coordinate by the same amount, as in SPSA. On a response that bends, the estimate
-    averages over these corners, not over the sphere.
+    Each direction moves every coordinate by the same amount, as in SPSA. On a response that bends,
+    the estimate averages over these corners, not over the sphere.
 
     Example:
         >>> Rademacher().draw(np.random.default_rng(0), batches=1, count=1, dimension=4)
@@ -111,5 +115,7 @@ class Rademacher:
 
 def _orthonormal_rows(rng: Generator, batches: int, count: int, dimension: int) -> Batches:
     q, r = np.linalg.qr(rng.standard_normal((batches, dimension, count)))
-    signs = np.where(np.diagonal(r, axis1=-2, axis2=-1) < 0, -1.0, 1.0)  # they make the QR unique: columns ~ Haar
+    signs = np.where(
+        np.diagonal(r, axis1=-2, axis2=-1) < 0, -1.0, 1.0
+    )  # they make the QR unique: columns ~ Haar
     return np.swapaxes(q * signs[:, None, :], -1, -2)

@@ -1,7 +1,7 @@
 """Randomness is a function of (seed, key): no generator is ever carried from one step to the next.
 
-So asking twice gives the same points, results do not depend on who computes them in which order, and a run that
-stopped is resumed by replaying it.
+So asking twice gives the same points, results do not depend on who computes them in which order,
+and a run that stopped is resumed by replaying it.
 """
 
 from __future__ import annotations

@@ -9,7 +9,17 @@ from typing import final
 
 import numpy as np
 
-from bizol.arrays import Point, Points, Response, Responses, like, namespace, stack, to_numpy, weighted
+from bizol.arrays import (
+    Point,
+    Points,
+    Response,
+    Responses,
+    like,
+    namespace,
+    stack,
+    to_numpy,
+    weighted,
+)
 from bizol.problem import Anchor
 
 
@@ -20,7 +30,8 @@ class Sensitivity:
 
         Ĵ = (n / 2δB) Σᵦ (y(x + δwᵦ) − y(x − δwᵦ)) wᵦᵀ
 
-    The m × n matrix is never formed: Ĵᵀd costs O(B(m + n)), and only B numbers leave the follower's array library.
+    The m × n matrix is never formed: Ĵᵀd costs O(B(m + n)), and only B numbers leave the follower's
+    array library.
     """
 
     at: Point
@@ -73,9 +84,11 @@ class Secant:
 class RememberedSensitivity:
     """A response Jacobian M put together from secants of the past, kept as its factors.
 
-        M = Σ_j Δy_j p_jᵀ   with ⟨p_j, s_i⟩ = δ_ij,   so that   M s = Δy   for every secant (s, Δy) that was taken.
+        M = Σ_j Δy_j p_jᵀ   with ⟨p_j, s_i⟩ = δ_ij,   so that   M s = Δy   for every secant (s, Δy)
+        that was taken.
 
-    It knows as many directions as independent secants were taken, and is zero across the others. The differences stay
+    It knows as many directions as independent secants were taken, and is zero across the others.
+    The differences stay
     as they came: to put them in another basis would cost more than all that is done with them.
     """
 
@@ -105,18 +118,22 @@ class RememberedSensitivity:
         """How much the response changes along a direction, in the mean over those that are known; 0 without any."""
         if self.differences is None:
             return 0.0
-        squares = to_numpy(_squared(self.differences)) * np.einsum("kn,kn->k", self.duals, self.duals)
+        squares = to_numpy(_squared(self.differences)) * np.einsum(
+            "kn,kn->k", self.duals, self.duals
+        )
         return sqrt(float(squares.mean()))
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class RunningSensitivity:
-    """A response Jacobian M that is corrected along every direction that is looked at, and kept as a matrix.
+    """A response Jacobian M that is corrected along every direction that is looked at, and kept as
+    a matrix.
 
         M ← M + (s − M w) wᵀ   for a slope s along the unit vector w:
 
-    a projection onto the matrices that explain the slope, so that on an affine response the error never grows.
+    a projection onto the matrices that explain the slope, so that on an affine response the error
+    never grows.
     """
 
     matrix: Responses  # (m, n)
@@ -139,17 +156,19 @@ def remember(
 ) -> RememberedSensitivity:
     """Put a Jacobian together from the secants that speak best of a neighborhood.
 
-    Secants are taken in the order in which they fit the ball of radius `scale` around `at`: the best is one whose
-    farther end is at this distance; one that reaches farther is worse than one that stays nearer, and between equals
-    the newer comes first. One that adds too little to those taken before, less than `independence` of its length, is
-    left out, as its error would be divided by that little.
+    Secants are taken in the order in which they fit the ball of radius `scale` around `at`: the
+    best is one whose farther end is at this distance; one that reaches farther is worse than one
+    that stays nearer, and between equals the newer comes first. One that adds too little to those
+    taken before, less than `independence` of its length, is left out, as its error would be divided
+    by that little.
 
     Args:
         secants: the oldest first.
         at: where the Jacobian is wanted.
         scale: the size of the neighborhood.
         most: how many directions are kept.
-        independence: the smallest sine of the angle between a secant and the span of those before it.
+        independence: the smallest sine of the angle between a secant and the span of those before
+            it.
 
     """
     starts = np.array([each.start for each in secants]).reshape(-1, at.size)
@@ -159,7 +178,10 @@ def remember(
     misfit = np.where(misfit > 0, misfit, -0.6 * misfit)
     steps = ends - starts
     needed = independence * np.linalg.norm(steps, axis=1)
-    directions, lower = np.zeros((most, at.size)), np.zeros((most, most))  # steps taken = lower @ directions
+    directions, lower = (
+        np.zeros((most, at.size)),
+        np.zeros((most, most)),
+    )  # steps taken = lower @ directions
     taken: list[int] = []
     for index in np.lexsort((-np.arange(len(secants)), misfit)):
         step, count = steps[index], len(taken)

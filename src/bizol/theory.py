@@ -8,7 +8,7 @@ from typing import Literal, final
 
 import numpy as np
 
-from bizol.arrays import Point, Response, as_positive, as_size, norm
+from bizol.arrays import ArgumentError, Point, Response, as_positive, as_size, norm
 from bizol.evaluation import Evaluator
 from bizol.feasible_sets import Box
 from bizol.followers import BallProjection, BoxProjection
@@ -23,8 +23,9 @@ VARIANCE_CONSTANT = 16 * sqrt(2 * pi)  # c_var of Lemma 1, eq. (32)
 def smoothing_constant(dimension: int) -> float:
     """Return the c of Lemma 2: ∇h_δ is (c √n L_h / δ)-Lipschitz when h is L_h-Lipschitz.
 
-    Two balls of radius δ, ε apart, differ by the share 2 ε V_{n−1} / (δ V_n) of their volume, and the gradient of h by
-    at most L_h on it. So c = 2 V_{n−1} / (V_n √n), which falls from 1 (n = 1) to √(2/π).
+    Two balls of radius δ, ε apart, differ by the share 2 ε V_{n−1} / (δ V_n) of their volume, and
+    the gradient of h by at most L_h on it. So c = 2 V_{n−1} / (V_n √n), which falls from 1 (n = 1)
+    to √(2/π).
 
     Example:
         >>> round(smoothing_constant(1), 3), round(smoothing_constant(1000), 3)
@@ -45,8 +46,10 @@ class Constants:
         diameter: D.
         L1x, L1y, L2x, L2y: how fast the partial gradients of φ change with x and y.
         M_x, M_y: the largest ‖∇₁φ‖ and ‖∇₂φ‖; the first only serves to bound what φ can fall.
-        L_y: the Lipschitz constant of the response; also taken for M_J = sup ‖J y_δ‖, which is at most L_y.
-        kind: "computed" from the problem's data (upper bounds hold) or "estimated" by probing (lower bounds, in truth).
+        L_y: the Lipschitz constant of the response; also taken for M_J = sup ‖J y_δ‖, which is at
+        most L_y.
+        kind: "computed" from the problem's data (upper bounds hold) or "estimated" by probing
+            (lower bounds, in truth).
 
     """
 
@@ -93,7 +96,9 @@ class Constants:
 
     def queries_scale(self, epsilon: float) -> float:
         """n^{3/2} M_y³ L_y³ κ_bias ε⁻⁵, the leading complexity of eq. (40) up to constants."""
-        return float(self.dimension**1.5 * (self.M_y * self.L_y) ** 3 * self.kappa_bias / epsilon**5)
+        return float(
+            self.dimension**1.5 * (self.M_y * self.L_y) ** 3 * self.kappa_bias / epsilon**5
+        )
 
 
 @final
@@ -117,7 +122,8 @@ class ConvergenceBound:
 class Recommendation:
     """Parameters for which Theorem 1 promises E[G_δ(x_R)] ≤ ε, and what they cost.
 
-    A worst case over all problems with these constants: expect far smaller gaps from far fewer queries in practice.
+    A worst case over all problems with these constants: expect far smaller gaps from far fewer
+    queries in practice.
     """
 
     epsilon: float
@@ -153,11 +159,11 @@ def theorem_1(
         initial_gap: Δ_δ = φ̄_δ(x₀) − min φ̄_δ.
 
     """
-    as_positive(delta, "theorem_1(delta=...)")
-    as_size(batch, "theorem_1(batch=...)")
-    as_size(horizon, "theorem_1(horizon=...)")
-    if not 0 < as_positive(step, "theorem_1(step=...)") <= 1:
-        raise ValueError(f"theorem_1(step=...) must be in (0, 1], got {step!r}.")
+    as_positive(delta, "theorem_1", "delta")
+    as_size(batch, "theorem_1", "batch")
+    as_size(horizon, "theorem_1", "horizon")
+    if not 0 < as_positive(step, "theorem_1", "step") <= 1:
+        raise ArgumentError("theorem_1", "step", f"must be in (0, 1], got {step!r}.")
     return ConvergenceBound(
         descent=initial_gap / (step * horizon),
         curvature=constants.smoothness(delta) * constants.diameter**2 * step / 2,
@@ -166,40 +172,55 @@ def theorem_1(
     )
 
 
-def corollary_2(constants: Constants, *, epsilon: float, initial_gap: float, reach: float = inf) -> Recommendation:
-    """Return parameters with a total bound of at most ε: a quarter each for bias and variance, half for descent.
+def corollary_2(
+    constants: Constants, *, epsilon: float, initial_gap: float, reach: float = inf
+) -> Recommendation:
+    """Return parameters with a total bound of at most ε: a quarter each for bias and variance, half
+    for descent.
 
-    δ = ε / 4κ_bias (at most D, or `reach`), B = ⌈16 D²σ²/ε²⌉, T = ⌈max(8 Δ_δ L_{φ̄,δ} D²/ε², 4 Δ_δ/ε)⌉ and the step of
-    Corollary 2 for this T; the second term is for steps that would exceed 1.
+    δ = ε / 4κ_bias (at most D, or `reach`), B = ⌈16 D²σ²/ε²⌉, T = ⌈max(8 Δ_δ L_{φ̄,δ} D²/ε², 4
+    Δ_δ/ε)⌉ and the step of Corollary 2 for this T; the second term is for steps that would exceed
+    1.
     """
-    as_positive(epsilon, "corollary_2(epsilon=...)")
-    as_positive(initial_gap, "corollary_2(initial_gap=...)")
+    as_positive(epsilon, "corollary_2", "epsilon")
+    as_positive(initial_gap, "corollary_2", "initial_gap")
     diameter = constants.diameter
     widest = min(reach, diameter)
-    delta = min(widest, epsilon / (4 * constants.kappa_bias)) if constants.kappa_bias > 0 else widest
+    delta = (
+        min(widest, epsilon / (4 * constants.kappa_bias)) if constants.kappa_bias > 0 else widest
+    )
     smoothness = constants.smoothness(delta)
-    horizon = ceil(max(8 * initial_gap * smoothness * diameter**2 / epsilon**2, 4 * initial_gap / epsilon, 1))
+    horizon = ceil(
+        max(8 * initial_gap * smoothness * diameter**2 / epsilon**2, 4 * initial_gap / epsilon, 1)
+    )
     return Recommendation(
         epsilon=epsilon,
         delta=delta,
         batch=max(1, ceil(16 * (diameter * constants.sigma / epsilon) ** 2)),
-        step=horizon_tuned(initial_gap=initial_gap, smoothness=smoothness, diameter=diameter, horizon=horizon),
+        step=horizon_tuned(
+            initial_gap=initial_gap, smoothness=smoothness, diameter=diameter, horizon=horizon
+        ),
         horizon=horizon,
         constants=constants,
     )
 
 
-def recommend(problem: Problem, *, epsilon: float, probes: int = 64, seed: int = 0) -> Recommendation:
+def recommend(
+    problem: Problem, *, epsilon: float, probes: int = 64, seed: int = 0
+) -> Recommendation:
     """Return the parameters of Corollary 2 for a wanted ε.
 
-    The constants of the tracking problem are computed. Those of any other are estimated with `probes` queries, apart
-    from any budget, and can only be too small. What φ can fall, Δ_δ, is taken to be (M_x + M_y L_y) D.
+    The constants of the tracking problem are computed. Those of any other are estimated with
+    `probes` queries, apart from any budget, and can only be too small. What φ can fall, Δ_δ, is
+    taken to be (M_x + M_y L_y) D.
     """
-    as_positive(epsilon, "recommend(epsilon=...)")
+    as_positive(epsilon, "recommend", "epsilon")
     constants = constants_of(problem, probes=probes, seed=seed)
     fall = (constants.M_x + constants.M_y * constants.L_y) * constants.diameter
     if fall == 0:
-        raise ValueError("recommend() sees an objective that does not change over X: every decision is as good.")
+        raise ValueError(
+            "recommend() sees an objective that does not change over X: every decision is as good."
+        )
     reach = float(getattr(problem.response, "reach", inf))
     return corollary_2(constants, epsilon=epsilon, initial_gap=fall, reach=reach)
 
@@ -215,17 +236,23 @@ def constants_of(problem: Problem, *, probes: int = 64, seed: int = 0) -> Consta
         isinstance(objective, Tracking)
         and isinstance(follower, (BoxProjection, BallProjection))
         and isinstance(box, Box)
-        and (isinstance(follower, BallProjection) or np.isfinite([follower.lower, follower.upper]).all())
+        and (
+            isinstance(follower, BallProjection)
+            or np.isfinite([follower.lower, follower.upper]).all()
+        )
     ):
         return tracking_constants(objective, follower, box)
     return estimate_constants(problem, probes=probes, seed=seed)
 
 
-def tracking_constants(objective: Tracking, follower: BoxProjection | BallProjection, box: Box) -> Constants:
+def tracking_constants(
+    objective: Tracking, follower: BoxProjection | BallProjection, box: Box
+) -> Constants:
     """Compute the constants of the tracking problem of Section V from its data.
 
-    L₁ₓ = μ, L₁ᵧ = L₂ₓ = β‖C‖, L₂ᵧ = κ‖H‖² and D are exact. L_y = ‖A‖ is exact where some decision leaves all agents
-    free, and an upper bound always. M_x and M_y are upper bounds by the triangle inequality.
+    L₁ₓ = μ, L₁ᵧ = L₂ₓ = β‖C‖, L₂ᵧ = κ‖H‖² and D are exact. L_y = ‖A‖ is exact where some decision
+    leaves all agents free, and an upper bound always. M_x and M_y are upper bounds by the triangle
+    inequality.
     """
     coupling = abs(objective.payment) * _norm(objective.coupling)
     curvature = abs(objective.tracking) * _norm(objective.output) ** 2
@@ -233,7 +260,9 @@ def tracking_constants(objective: Tracking, follower: BoxProjection | BallProjec
     if isinstance(follower, BallProjection):
         largest_y = follower.radius
     else:
-        largest_y = float(np.linalg.norm(np.maximum(np.abs(follower.lower), np.abs(follower.upper))))
+        largest_y = float(
+            np.linalg.norm(np.maximum(np.abs(follower.lower), np.abs(follower.upper)))
+        )
     pull = abs(objective.tracking) * float(np.linalg.norm(objective.output.T @ objective.y_ref))
     away = largest_x + float(np.linalg.norm(objective.x_ref))
     return Constants(
@@ -252,15 +281,22 @@ def tracking_constants(objective: Tracking, follower: BoxProjection | BallProjec
 
 def estimate_constants(problem: Problem, *, probes: int = 64, seed: int = 0) -> Constants:
     """Estimate the constants from the largest ratios seen between random decisions; estimates can only be too small."""
-    if as_size(probes, "estimate_constants(probes=...)") < 4:
-        raise ValueError(f"estimate_constants(probes=...) must be at least 4, got {probes}.")
+    if as_size(probes, "estimate_constants", "probes") < 4:
+        raise ArgumentError("estimate_constants", "probes", f"must be at least 4, got {probes}.")
     feasible_set, rng = problem.feasible_set, generator(seed)
     count = probes // 2
     vertices = np.array(
-        [feasible_set.minimize_linear(cost) for cost in rng.standard_normal((2 * count, feasible_set.dimension))]
+        [
+            feasible_set.minimize_linear(cost)
+            for cost in rng.standard_normal((2 * count, feasible_set.dimension))
+        ]
     )
-    far = feasible_set.center + rng.uniform(size=(count, 1)) * (vertices[:count] - feasible_set.center)
-    near = far + 0.01 * (vertices[count:] - far)  # pairs that are close: a Lipschitz constant shows locally
+    far = feasible_set.center + rng.uniform(size=(count, 1)) * (
+        vertices[:count] - feasible_set.center
+    )
+    near = far + 0.01 * (
+        vertices[count:] - far
+    )  # pairs that are close: a Lipschitz constant shows locally
     responses = Evaluator(problem).evaluate(np.concatenate([far, near]))
     rows = [responses[row, ...] for row in range(2 * count)]
     pairs = [(far[k], rows[k], near[k], rows[count + k]) for k in range(count)]
@@ -289,7 +325,11 @@ def exponent(sizes: Point, values: Point) -> float:
 
 def _ratios(problem: Problem, x: Point, y: Response, x2: Point, y2: Response) -> tuple[float, ...]:
     objective = problem.objective
-    here, moved_x, moved_y = objective.anchor(x, y), objective.anchor(x2, y), objective.anchor(x, y2)
+    here, moved_x, moved_y = (
+        objective.anchor(x, y),
+        objective.anchor(x2, y),
+        objective.anchor(x, y2),
+    )
     dx, dy = norm(x2 - x) or 1.0, norm(y2 - y) or 1.0
 
     def change(first: Response, second: Response, distance: float) -> float:

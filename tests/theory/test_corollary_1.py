@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bizol.clarke import approximate_hypergradient, structural_bias
+from bizol.structure.clarke import approximate_hypergradient, structural_bias
 from bizol.verification.finding import vee
 from bizol.verification.geometry import corollary_1
 

@@ -14,12 +14,19 @@ def test_the_statement_holds() -> None:
 
 
 def test_the_promise_is_kept_when_the_step_is_one() -> None:
-    gentle = Constants(dimension=4, diameter=2, L1x=0, L1y=0, L2x=0, L2y=0, M_x=1, M_y=1e-6, L_y=1, kind="computed")
+    gentle = Constants(
+        dimension=4, diameter=2, L1x=0, L1y=0, L2x=0, L2y=0, M_x=1, M_y=1e-6, L_y=1, kind="computed"
+    )
     for epsilon in (1.0, 50.0):
         choice = corollary_2(gentle, epsilon=epsilon, initial_gap=1000)
         assert choice.step == 1
         bound = theorem_1(
-            gentle, delta=choice.delta, batch=choice.batch, step=1.0, horizon=choice.horizon, initial_gap=1000
+            gentle,
+            delta=choice.delta,
+            batch=choice.batch,
+            step=1.0,
+            horizon=choice.horizon,
+            initial_gap=1000,
         )
         assert bound.total <= epsilon
 

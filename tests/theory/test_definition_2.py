@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bizol.clarke import is_delta_regular
+from bizol.structure.clarke import is_delta_regular
 from bizol.followers import BallProjection, BoxProjection, QuadraticProgram, SimplexProjection
 from bizol.verification.geometry import definition_2
 
@@ -16,7 +16,9 @@ def test_the_statement_holds() -> None:
 
 def box(rows: list[list[float]]) -> BoxProjection:
     m = len(rows)
-    return BoxProjection(rows, np.zeros(m), np.full(m, -9.0), np.zeros(m))  # every kink passes through 0
+    return BoxProjection(
+        rows, np.zeros(m), np.full(m, -9.0), np.zeros(m)
+    )  # every kink passes through 0
 
 
 def test_three_lines_through_a_point_make_six_pieces_not_eight() -> None:
@@ -75,7 +77,9 @@ def test_sharers_of_a_simplex_that_tie() -> None:
     follower = SimplexProjection(np.eye(3), np.zeros(3), 1.0)
     assert follower.pieces(np.array([1.0, 0.0, -1.0])).labels == {(0,), (0, 1)}
     assert follower.pieces(np.array([0.2, 0.1, 0.0])).labels == {(0, 1, 2)}
-    twins = SimplexProjection([[0.0], [1.0], [1.0]], [1.0, 0.0, 0.0], 1.0)  # the last two tie, and move as one
+    twins = SimplexProjection(
+        [[0.0], [1.0], [1.0]], [1.0, 0.0, 0.0], 1.0
+    )  # the last two tie, and move as one
     assert twins.pieces(np.zeros(1)).labels == {(0,), (0, 1, 2)}
 
 
@@ -90,7 +94,10 @@ def test_constraints_of_a_program_that_are_just_active() -> None:
 
 def test_too_many_pieces_are_not_listed() -> None:
     crowd = BoxProjection(
-        np.random.default_rng(0).standard_normal((40, 12)), np.zeros(40), np.full(40, -9.0), np.zeros(40)
+        np.random.default_rng(0).standard_normal((40, 12)),
+        np.zeros(40),
+        np.full(40, -9.0),
+        np.zeros(40),
     )
     with pytest.raises(ValueError, match="More than 1024 pieces of the response meet here"):
         crowd.pieces(np.zeros(12))

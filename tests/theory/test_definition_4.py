@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import bizol
-from bizol.clarke import clarke_subdifferential
+from bizol.structure.clarke import clarke_subdifferential
 from bizol.verification.finding import vee
 from bizol.verification.stationarity import definition_4
 
@@ -45,7 +45,9 @@ def test_for_any_set_it_agrees_with_a_grid(feasible_set: Any, x: list[float]) ->
         return
     generators = clarke_subdifferential(problem, np.array(x)).generators
     low, high = generators.min(axis=0), generators.max(axis=0)  # the hull is a rectangle here
-    grid = np.array([[a, b] for a in np.linspace(low[0], high[0], 81) for b in np.linspace(low[1], high[1], 81)])
+    grid = np.array(
+        [[a, b] for a in np.linspace(low[0], high[0], 81) for b in np.linspace(low[1], high[1], 81)]
+    )
     gaps = [g @ (np.array(x) - feasible_set.minimize_linear(g)) for g in grid]
     exact = bizol.clarke_gap(problem, x).gap
     assert exact <= min(gaps) + 1e-8

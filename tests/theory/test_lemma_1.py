@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bizol.clarke import approximate_hypergradient
+from bizol.structure.clarke import approximate_hypergradient
 from bizol.verification.algorithm import DELTA, estimates, lemma_1
 from bizol.verification.finding import decisions, example
 

@@ -18,4 +18,6 @@ def test_the_gradient_of_the_ancillary_function_agrees_with_differences(kind: st
     case = example(kind)
     ancillary = AncillaryFunction(case.problem, 0.3)
     for x in decisions(case, 3):
-        assert ancillary.gradient(x) == pytest.approx(numerical_gradient(ancillary.value, x, 1e-5), abs=1e-7)
+        assert ancillary.gradient(x) == pytest.approx(
+            numerical_gradient(ancillary.value, x, 1e-5), abs=1e-7
+        )

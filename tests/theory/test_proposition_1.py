@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import bizol
-from bizol.clarke import clarke_subdifferential
+from bizol.structure.clarke import clarke_subdifferential
 from bizol.verification.finding import vee
 from bizol.verification.geometry import proposition_1
 
@@ -29,7 +29,9 @@ def test_the_set_of_a_tilted_absolute_value_by_hand() -> None:
 
 def test_on_a_smooth_response_the_set_is_the_classical_gradient() -> None:
     follower = bizol.followers.SmoothSaturation([[2.0]], [0.0], [1.0])
-    objective = bizol.Objective(lambda x, y: float(y[0]), lambda x, y: 0 * x, lambda x, y: np.ones(1))
+    objective = bizol.Objective(
+        lambda x, y: float(y[0]), lambda x, y: 0 * x, lambda x, y: np.ones(1)
+    )
     problem = bizol.Problem(objective, follower, bizol.Box([-1], [1]))
     hull = clarke_subdifferential(problem, np.array([0.3]))
     assert np.allclose(hull.generators, [[2 * (1 - np.tanh(0.6) ** 2)]])

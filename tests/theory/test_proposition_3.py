@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bizol.clarke import structural_bias
+from bizol.structure.clarke import structural_bias
 from bizol.verification.finding import decisions, example, vee
 from bizol.verification.geometry import proposition_3
 

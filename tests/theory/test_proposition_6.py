@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import bizol
-from bizol.clarke import approximate_hypergradient
+from bizol.structure.clarke import approximate_hypergradient
 from bizol.theory import exponent
 from bizol.verification.finding import decisions, example
 from bizol.verification.stationarity import proposition_6
@@ -22,5 +22,8 @@ def test_the_direction_tends_to_the_gradient_quadratically_by_symmetry() -> None
     x = next(decisions(case, 1))
     gradient = bizol.smooth_gap(case.problem, x).hypergradient.value
     radii = np.array([0.02, 0.01, 0.005])
-    misses = [np.linalg.norm(approximate_hypergradient(case.problem, x, delta).value - gradient) for delta in radii]
+    misses = [
+        np.linalg.norm(approximate_hypergradient(case.problem, x, delta).value - gradient)
+        for delta in radii
+    ]
     assert exponent(radii, np.array(misses)) == pytest.approx(2, abs=0.1)

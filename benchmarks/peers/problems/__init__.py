@@ -1,14 +1,25 @@
-"""The cases: bilevel problems from public sources, each with a start, a best known value and a half of the suite.
+"""The cases: bilevel problems from public sources, each with a start, a best known value and a half
+of the suite.
 
-Every response is single-valued, deterministic and solved to about 10⁻¹⁰ or better. The halves alternate within each
-family, so that what is tuned on one half meets the same kinds of problems on the other. One file per family.
+Every response is single-valued, deterministic and solved to about 10⁻¹⁰ or better. The halves
+alternate within each family, so that what is tuned on one half meets the same kinds of problems on
+the other. One file per family.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from benchmarks.peers.problems import allocation, games, hyperparameters, literature, prices, programs, tolls, tracking
+from benchmarks.peers.problems import (
+    allocation,
+    games,
+    hyperparameters,
+    literature,
+    prices,
+    programs,
+    tolls,
+    tracking,
+)
 from benchmarks.peers.problems.case import REFERENCES, Case, Reference, references
 
 __all__ = ["REFERENCES", "SUITE", "Case", "Reference", "build", "names", "references"]

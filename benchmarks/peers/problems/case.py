@@ -30,11 +30,14 @@ class Case:
     """A problem, where to start, and the best value known.
 
     Attributes:
-        reference: the best known φ(x, y(x)), from `references.json`; NaN where it was never computed.
-        split: which half of the suite it belongs to: methods are tuned on one and reported on the other.
+        reference: the best known φ(x, y(x)), from `references.json`; NaN where it was never
+            computed.
+        split: which half of the suite it belongs to: methods are tuned on one and reported on the
+            other.
         source: where the problem comes from.
         tags: the family, the kind of set and what makes it hard, for selection and for tables.
-        residuals: r with φ = ‖r(x, y)‖², where the objective is a sum of squares; None where it is not.
+        residuals: r with φ = ‖r(x, y)‖², where the objective is a sum of squares; None where it is
+            not.
 
     """
 
@@ -54,7 +57,11 @@ class Case:
 
     def value(self, x: Point) -> float:
         """Return φ(x, y(x)), uncounted."""
-        response = self.problem.response(x[None])[0] if self.problem.vectorized else self.problem.response(x)
+        response = (
+            self.problem.response(x[None])[0]
+            if self.problem.vectorized
+            else self.problem.response(x)
+        )
         return float(self.problem.objective.values(x[None], np.asarray(response)[None])[0])
 
 
@@ -71,7 +78,9 @@ class Reference:
 def references() -> dict[str, Reference]:
     """Return what is best known, by the names of the cases."""
     found = json.loads(REFERENCES.read_text()) if REFERENCES.exists() else {}
-    return {name: Reference(value=entry["value"], x=tuple(entry["x"])) for name, entry in found.items()}
+    return {
+        name: Reference(value=entry["value"], x=tuple(entry["x"])) for name, entry in found.items()
+    }
 
 
 def make_case(
@@ -101,7 +110,9 @@ def make_case(
 
 
 def squares(
-    residuals: Residuals, by_x: Callable[[Point, Point], Points], by_y: Callable[[Point, Point], Points]
+    residuals: Residuals,
+    by_x: Callable[[Point, Point], Points],
+    by_y: Callable[[Point, Point], Points],
 ) -> bizol.Objective:
     """Return φ = ‖r(x, y)‖² from r and its two Jacobians."""
     return bizol.Objective(

@@ -11,10 +11,12 @@ from bizol.feasible_sets import FeasibleSet
 
 
 def _cournot(name: str, firms: int, feasible_set: FeasibleSet, split: Split, seed: int) -> Case:
-    """Return taxes on firms that compete in quantities, with capacities, against damage from what they make.
+    """Return taxes on firms that compete in quantities, with capacities, against damage from what
+    they make.
 
-    Firm i answers yᵢ = clip((a − bY − cᵢ − xᵢ)/(b + dᵢ), 0, capᵢ) to the total Y; the one Y that agrees with its sum is
-    found exactly among the kinks (an aggregative game: R. Cornes and R. Hartley, 2012).
+    Firm i answers yᵢ = clip((a − bY − cᵢ − xᵢ)/(b + dᵢ), 0, capᵢ) to the total Y; the one Y that
+    agrees with its sum is found exactly among the kinks (an aggregative game: R. Cornes and R.
+    Hartley, 2012).
     """
     rng = np.random.default_rng([seed, firms, 61])
     height, steep = 10.0, 6.0 / firms
@@ -23,9 +25,12 @@ def _cournot(name: str, firms: int, feasible_set: FeasibleSet, split: Split, see
     dirt = rng.uniform(0.0, 1.0, (3, firms))
 
     def follower(x: Point) -> Point:
-        # Σ yᵢ(Y) falls with Y, linearly between kinks: where a firm leaves its capacity, and where it leaves the market
+        # Σ yᵢ(Y) falls with Y, linearly between kinks: where a firm leaves its capacity, and where
+        # it leaves the market
         room = height - cost - x
-        kinks = np.sort(np.concatenate([room, room - cap * (steep + bend), [0.0, steep * cap.sum()]]) / steep)
+        kinks = np.sort(
+            np.concatenate([room, room - cap * (steep + bend), [0.0, steep * cap.sum()]]) / steep
+        )
         wanted = np.clip((room - steep * kinks[:, None]) / (steep + bend), 0.0, cap).sum(axis=1)
         total = np.interp(0.0, kinks - wanted, kinks)
         return np.asarray(np.clip((room - steep * total) / (steep + bend), 0.0, cap))
@@ -36,7 +41,9 @@ def _cournot(name: str, firms: int, feasible_set: FeasibleSet, split: Split, see
         return float(damage @ y + left @ left / firms + 0.02 * x @ x - surplus)
 
     def grad_y(x: Point, y: Point) -> Point:
-        return np.asarray(damage + 2 * dirt.T @ (dirt @ y) / firms - (height - steep * y.sum() - cost - bend * y))
+        return np.asarray(
+            damage + 2 * dirt.T @ (dirt @ y) / firms - (height - steep * y.sum() - cost - bend * y)
+        )
 
     return make_case(
         name,
@@ -65,10 +72,11 @@ def cournot_small_ball() -> Case:
 
 
 def charging() -> Case:
-    """Prices of eight hours for four fleets that charge: a congestion game, by best responses until they stand still.
+    """Prices of eight hours for four fleets that charge: a congestion game, by best responses until
+    they stand still.
 
-    Fleet i minimizes ½d‖y‖² + (x + base + s Σ_j y_j)ᵀy over 0 ≤ y ≤ cap with a fixed sum (the game of Z. Ma,
-    D. Callaway and I. Hiskens, 2013). Prices keep their mean.
+    Fleet i minimizes ½d‖y‖² + (x + base + s Σ_j y_j)ᵀy over 0 ≤ y ≤ cap with a fixed sum (the game
+    of Z. Ma, D. Callaway and I. Hiskens, 2013). Prices keep their mean.
     """
     rng = np.random.default_rng(71)
     hours, fleets = 8, 4
@@ -83,7 +91,8 @@ def charging() -> Case:
             before = y.copy()
             for i in range(fleets):
                 others = y.sum(axis=0) - y[i]
-                # ½(d + 2s)‖y‖² + (x + base + s·others)ᵀy: the nearest point to the wish, as all hours bend alike
+                # ½(d + 2s)‖y‖² + (x + base + s·others)ᵀy: the nearest point to the wish, as all
+                # hours bend alike
                 wish = -(x + base + steep * others) / (bend + 2 * steep)
                 y[i] = _share_out(wish, caps[i], need[i])
             if np.abs(y - before).max() <= 1e-13:
@@ -119,7 +128,8 @@ def charging() -> Case:
 
 
 def _share_out(wish: Point, cap: float, total: float) -> Point:
-    """Return the point of {0 ≤ y ≤ cap, Σ y = total} nearest to the wish: clip(wish + level), its level exact.
+    """Return the point of {0 ≤ y ≤ cap, Σ y = total} nearest to the wish: clip(wish + level), its
+    level exact.
 
     The sum rises with the level, linearly between kinks at −wish and cap − wish.
     """

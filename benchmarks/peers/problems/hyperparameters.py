@@ -13,7 +13,9 @@ def _diabetes() -> tuple[Points, Point, Points, Point]:
     from sklearn.datasets import load_diabetes
 
     inputs, target = load_diabetes(return_X_y=True, scaled=False)
-    return _halved(np.asarray(inputs, dtype=np.float64), np.asarray(target, dtype=np.float64) / 100, 0)
+    return _halved(
+        np.asarray(inputs, dtype=np.float64), np.asarray(target, dtype=np.float64) / 100, 0
+    )
 
 
 def _halved(inputs: Points, target: Point, seed: int) -> tuple[Points, Point, Points, Point]:
@@ -22,7 +24,12 @@ def _halved(inputs: Points, target: Point, seed: int) -> tuple[Points, Point, Po
     train, valid = order[: len(order) // 2], order[len(order) // 2 :]
     mean, scale = inputs[train].mean(axis=0), inputs[train].std(axis=0)
     ready = (inputs - mean) / scale
-    return ready[train], target[train] - target[train].mean(), ready[valid], target[valid] - target[train].mean()
+    return (
+        ready[train],
+        target[train] - target[train].mean(),
+        ready[valid],
+        target[valid] - target[train].mean(),
+    )
 
 
 def _validation(inputs: Points, target: Point, n: int) -> tuple[bizol.Objective, Residuals]:
@@ -32,7 +39,9 @@ def _validation(inputs: Points, target: Point, n: int) -> tuple[bizol.Objective,
     def residuals(x: Point, y: Point) -> Point:
         return np.asarray((inputs @ y - target) / size)
 
-    return squares(residuals, lambda x, y: np.zeros((len(target), n)), lambda x, y: inputs / size), residuals
+    return squares(
+        residuals, lambda x, y: np.zeros((len(target), n)), lambda x, y: inputs / size
+    ), residuals
 
 
 def ridge_weights() -> Case:
@@ -59,7 +68,9 @@ def elastic_net() -> Case:
     """An elastic net: the logarithms of its two penalties, chosen on held-out data."""
     inputs, target, held, answers = _diabetes()
     rng = np.random.default_rng(5)
-    inputs = np.hstack([inputs, rng.standard_normal((len(inputs), 20))])  # twenty features that say nothing
+    inputs = np.hstack(
+        [inputs, rng.standard_normal((len(inputs), 20))]
+    )  # twenty features that say nothing
     held = np.hstack([held, rng.standard_normal((len(held), 20))])
     gram, moment = inputs.T @ inputs / len(target), inputs.T @ target / len(target)
     objective, residuals = _validation(held, answers, 2)
@@ -106,7 +117,9 @@ def _soft_descent(gram: Points, moment: Point, lasso: Point, ridge: float) -> Po
         if np.abs(y - before).max() <= 1e-8 and ((y == 0) == (before == 0)).all():
             support, signs = y != 0, np.sign(y)
             exact = np.zeros(moment.size)
-            exact[support] = np.linalg.solve(hessian[np.ix_(support, support)], (moment - lasso * signs)[support])
+            exact[support] = np.linalg.solve(
+                hessian[np.ix_(support, support)], (moment - lasso * signs)[support]
+            )
             slack = np.abs(moment - hessian @ exact) <= lasso + 1e-12
             if (np.sign(exact) == signs).all() and slack[~support].all():
                 return exact
@@ -121,7 +134,9 @@ def logistic_ridge() -> Case:
     from sklearn.datasets import load_breast_cancer
 
     inputs, labels = load_breast_cancer(return_X_y=True)
-    train, target, held, answers = _halved(np.asarray(inputs, dtype=np.float64), np.asarray(labels * 2.0 - 1.0), 1)
+    train, target, held, answers = _halved(
+        np.asarray(inputs, dtype=np.float64), np.asarray(labels * 2.0 - 1.0), 1
+    )
     signs, held_signs = np.sign(target), np.sign(answers)
     rows, held_rows = train * signs[:, None], held * held_signs[:, None]
 
@@ -130,12 +145,18 @@ def logistic_ridge() -> Case:
         for _ in range(100):
             misses = expit(-rows @ y)
             gradient = penalty * y - rows.T @ misses / len(rows)
-            hessian = np.diag(penalty) + (rows * (misses * (1 - misses))[:, None]).T @ rows / len(rows)
+            hessian = np.diag(penalty) + (rows * (misses * (1 - misses))[:, None]).T @ rows / len(
+                rows
+            )
             move = np.linalg.solve(hessian, gradient)
-            drop, length, cost = float(gradient @ move), 1.0, _logistic(rows, y) + penalty @ y**2 / 2
-            while length > 1e-8 and _logistic(rows, y - length * move) + penalty @ (y - length * move) ** 2 / 2 > (
-                cost - 1e-4 * length * drop + 1e-14
-            ):
+            drop, length, cost = (
+                float(gradient @ move),
+                1.0,
+                _logistic(rows, y) + penalty @ y**2 / 2,
+            )
+            while length > 1e-8 and _logistic(rows, y - length * move) + penalty @ (
+                y - length * move
+            ) ** 2 / 2 > (cost - 1e-4 * length * drop + 1e-14):
                 length /= 2
             y = y - length * move
             if np.abs(move).max() <= 1e-11 * max(1.0, float(np.abs(y).max())):

@@ -14,10 +14,11 @@ from bizol.followers import QuadraticProgram
 
 
 def bard_1988_1() -> Case:
-    """J. F. Bard, Convex two-level optimization, 1988, example 1: φ* = 17 at (1, 0), a second local solution at (5, 2).
+    """J. F. Bard, Convex two-level optimization, 1988, example 1: φ* = 17 at (1, 0), a second local
+    solution at (5, 2).
 
-    The lower level, (y − 1)² − 1.5 x y with y ≤ 3x − 3, y ≥ 2x − 8, y ≤ 7 − x, y ≥ 0, is solved by clipping; it is
-    feasible for 1 ≤ x ≤ 5.
+    The lower level, (y − 1)² − 1.5 x y with y ≤ 3x − 3, y ≥ 2x − 8, y ≤ 7 − x, y ≥ 0, is solved by
+    clipping; it is feasible for 1 ≤ x ≤ 5.
     """
 
     def follower(x: Point) -> Point:
@@ -63,7 +64,9 @@ def bard_1988_2() -> Case:
     return make_case(
         "bard-1988-2",
         bizol.Objective(
-            value=lambda x, y: float(-(200 - y[0] - y[2]) * (y[0] + y[2]) - (160 - y[1] - y[3]) * (y[1] + y[3])),
+            value=lambda x, y: float(
+                -(200 - y[0] - y[2]) * (y[0] + y[2]) - (160 - y[1] - y[3]) * (y[1] + y[3])
+            ),
             grad_x=lambda x, y: np.zeros(4),
             grad_y=lambda x, y: slopes(y),
         ),
@@ -78,7 +81,9 @@ def bard_1988_2() -> Case:
 
 def shimizu_aiyoshi_1981() -> Case:
     """K. Shimizu and E. Aiyoshi, 1981, example 2: φ* = 225 at (20, 5), where y = clip(x, 0, 10) is (10, 5)."""
-    chosen = bizol.Polytope(A_ub=[[-1, -2], [1, 1]], b_ub=[-30, 25], lower=[-np.inf, -np.inf], upper=[np.inf, 15])
+    chosen = bizol.Polytope(
+        A_ub=[[-1, -2], [1, 1]], b_ub=[-30, 25], lower=[-np.inf, -np.inf], upper=[np.inf, 15]
+    )
     return make_case(
         "shimizu-aiyoshi-1981",
         bizol.Objective(
@@ -96,10 +101,12 @@ def shimizu_aiyoshi_1981() -> Case:
 
 
 def aiyoshi_shimizu_1984() -> Case:
-    """E. Aiyoshi and K. Shimizu, 1984, example 2, its joint constraint x₁ + x₂ + y₁ − 2y₂ ≤ 40 as a penalty.
+    """E. Aiyoshi and K. Shimizu, 1984, example 2, its joint constraint x₁ + x₂ + y₁ − 2y₂ ≤ 40 as a
+    penalty.
 
-    The follower minimizes (y₁ − x₁ + 20)² + (y₂ − x₂ + 20)² over 2yᵢ ≤ xᵢ − 10 and −10 ≤ yᵢ ≤ 20. φ* = 0 at (0, 0),
-    where the penalty is zero, as in the original; its often cited 5 at (25, 30) is a local solution.
+    The follower minimizes (y₁ − x₁ + 20)² + (y₂ − x₂ + 20)² over 2yᵢ ≤ xᵢ − 10 and −10 ≤ yᵢ ≤ 20.
+    φ* = 0 at (0, 0), where the penalty is zero, as in the original; its often cited 5 at (25, 30)
+    is a local solution.
     """
 
     def excess(x: Point, y: Point) -> float:
@@ -146,7 +153,8 @@ def clark_westerberg_1990() -> Case:
 
 
 def falk_liu_1995() -> Case:
-    """J. E. Falk and J. Liu, 1995: the follower copies the leader within [½, 3/2]²; φ* = −2.25 at (¾, ¾).
+    """J. E. Falk and J. Liu, 1995: the follower copies the leader within [½, 3/2]²; φ* = −2.25 at
+    (¾, ¾).
 
     BOLIB lists −2.1962, the value at (√3/2, √3/2).
     """
@@ -169,7 +177,12 @@ def falk_liu_1995() -> Case:
 def muu_quy_2003_1() -> Case:
     """L. D. Muu and N. V. Quy, 2003, example 1: φ* = −2.0769 at x = 0.8462."""
     follower = QuadraticProgram(
-        P=[[2, 1], [1, 1]], q=[1, 1], Q=[[-3], [1]], G=[[2, 1], [-1, 0], [0, -1]], h=[1, 0, 0], S=[[2], [0], [0]]
+        P=[[2, 1], [1, 1]],
+        q=[1, 1],
+        Q=[[-3], [1]],
+        G=[[2, 1], [-1, 0], [0, -1]],
+        h=[1, 0, 0],
+        S=[[2], [0], [0]],
     )
     return make_case(
         "muu-quy-2003-1",
@@ -200,7 +213,9 @@ def muu_quy_2003_2() -> Case:
     return make_case(
         "muu-quy-2003-2",
         bizol.Objective(
-            value=lambda x, y: float(y[0] ** 2 + y[2] ** 2 - y[0] * y[2] - 4 * y[1] - 7 * x[0] + 4 * x[1]),
+            value=lambda x, y: float(
+                y[0] ** 2 + y[2] ** 2 - y[0] * y[2] - 4 * y[1] - 7 * x[0] + 4 * x[1]
+            ),
             grad_x=lambda x, y: np.array([-7.0, 4.0]),
             grad_y=lambda x, y: np.array([2 * y[0] - y[2], -4.0, 2 * y[2] - y[0]]),
         ),
@@ -244,8 +259,8 @@ def visweswaran_1996() -> Case:
 def colson_2002_5() -> Case:
     """B. Colson, BIPA problem 5, 2002: φ* ≈ 2.75 at x = 1.94.
 
-    The follower's cost e^{y₁} + y₁² + 4y₁ + 2y₂² − 6y₂ rises in y₁, and so do its constraints: y₁ = 0, and y₂ is
-    clipped below ln(15 − 6x).
+    The follower's cost e^{y₁} + y₁² + 4y₁ + 2y₂² − 6y₂ rises in y₁, and so do its constraints: y₁ =
+    0, and y₂ is clipped below ln(15 − 6x).
     """
 
     def follower(x: Point) -> Point:
@@ -273,8 +288,8 @@ def colson_2002_5() -> Case:
 def _outrata(name: str, split: Split, *, bent: bool) -> Case:
     """Return a test problem of J. V. Outrata, 1994: ½(y₁ − 3)² + ½(y₂ − 4)² over 0 ≤ x ≤ 10.
 
-    The follower minimizes ½ yᵀH(x)y − (3 + 1.333x) y₁ − x y₂ over y ≥ 0, y₂ ≤ 0.333 y₁ + 1 − 0.1x and ‖y‖² ≤ 9 + 0.1x:
-    a root search for the multiplier of the last constraint.
+    The follower minimizes ½ yᵀH(x)y − (3 + 1.333x) y₁ − x y₂ over y ≥ 0, y₂ ≤ 0.333 y₁ + 1 − 0.1x
+    and ‖y‖² ≤ 9 + 0.1x: a root search for the multiplier of the last constraint.
     """
     from scipy.optimize import brentq
 
@@ -286,7 +301,9 @@ def _outrata(name: str, split: Split, *, bent: bool) -> Case:
         if free[1] <= 0.333 * free[0] + edge:
             return free
         # on the line y₂ = 0.333 y₁ + edge, y₁ ≥ 0 and y₂ ≥ 0
-        first = (hessian[0] * wish[0] + 0.333 * hessian[1] * (wish[1] - edge)) / (hessian[0] + 0.333**2 * hessian[1])
+        first = (hessian[0] * wish[0] + 0.333 * hessian[1] * (wish[1] - edge)) / (
+            hessian[0] + 0.333**2 * hessian[1]
+        )
         first = max(first, 0.0, -edge / 0.333)
         return np.array([first, 0.333 * first + edge])
 

@@ -10,11 +10,13 @@ from bizol.arrays import Point, Points
 from bizol.feasible_sets import FeasibleSet
 
 
-def _consumers(name: str, goods: int, count: int, feasible_set: FeasibleSet, split: Split, seed: int) -> Case:
+def _consumers(
+    name: str, goods: int, count: int, feasible_set: FeasibleSet, split: Split, seed: int
+) -> Case:
     """Return the profit from consumers with quadratic utility and a limited budget.
 
-    Consumer i maximizes uᵢᵀy − ½ yᵀDᵢy − xᵀy subject to xᵀy ≤ wᵢ and 0 ≤ y ≤ cᵢ: y = clip((u − (1 + λ)x)/d, 0, c),
-    with the multiplier λ of the budget found exactly among its kinks.
+    Consumer i maximizes uᵢᵀy − ½ yᵀDᵢy − xᵀy subject to xᵀy ≤ wᵢ and 0 ≤ y ≤ cᵢ: y = clip((u − (1 +
+    λ)x)/d, 0, c), with the multiplier λ of the budget found exactly among its kinks.
     """
     rng = np.random.default_rng([seed, goods, 41])
     utility, bend = rng.uniform(0.5, 3.0, (count, goods)), rng.uniform(0.5, 2.0, (count, goods))
@@ -28,15 +30,22 @@ def _consumers(name: str, goods: int, count: int, feasible_set: FeasibleSet, spl
 
     def follower(x: Point) -> Point:
         prices = np.maximum(x, 1e-3)
-        # spending falls with λ, linearly between kinks: where a good leaves its cap, and where it drops out
-        kinks = np.hstack([utility / prices - 1, (utility - bend * cap) / prices - 1, np.zeros((count, 1))])
+        # spending falls with λ, linearly between kinks: where a good leaves its cap, and where it
+        # drops out
+        kinks = np.hstack(
+            [utility / prices - 1, (utility - bend * cap) / prices - 1, np.zeros((count, 1))]
+        )
         kinks = np.sort(np.maximum(kinks, 0.0), axis=1)  # (count, 2 goods + 1)
-        spent = np.clip((utility - (1 + kinks.T[..., None]) * prices) / bend, 0.0, cap) @ prices  # (2 goods + 1, count)
+        spent = (
+            np.clip((utility - (1 + kinks.T[..., None]) * prices) / bend, 0.0, cap) @ prices
+        )  # (2 goods + 1, count)
         after = np.argmax(spent <= wealth[None], axis=0)  # the first kink where the budget suffices
         before = np.maximum(after - 1, 0)
         drop = spent[before, everyone] - spent[after, everyone]
         part = np.divide(spent[before, everyone] - wealth, drop, out=np.ones(count), where=drop > 0)
-        multiplier = kinks[everyone, before] + part * (kinks[everyone, after] - kinks[everyone, before])
+        multiplier = kinks[everyone, before] + part * (
+            kinks[everyone, after] - kinks[everyone, before]
+        )
         return bundle(np.where(after == 0, 0.0, multiplier), prices).ravel()
 
     def sold(y: Point) -> Point:
@@ -59,7 +68,9 @@ def _consumers(name: str, goods: int, count: int, feasible_set: FeasibleSet, spl
 
 def consumers_box() -> Case:
     """Prices of five goods for twenty consumers."""
-    return _consumers("consumers-box", 5, 20, bizol.Box(0.2 * np.ones(5), 3 * np.ones(5)), "tune", 1)
+    return _consumers(
+        "consumers-box", 5, 20, bizol.Box(0.2 * np.ones(5), 3 * np.ones(5)), "tune", 1
+    )
 
 
 def consumers_polytope() -> Case:
@@ -74,22 +85,31 @@ def consumers_polytope() -> Case:
     return _consumers("consumers-polytope", 8, 30, chosen, "report", 2)
 
 
-def _logit(name: str, products: int, segments: int, feasible_set: FeasibleSet, split: Split, seed: int) -> Case:
+def _logit(
+    name: str, products: int, segments: int, feasible_set: FeasibleSet, split: Split, seed: int
+) -> Case:
     """Return revenue under a mixture of logit demands, which has several peaks: W. Hanson and K. Martin, 1996."""
     rng = np.random.default_rng([seed, products, 51])
     appeal = rng.uniform(0.0, 6.0, (segments, products))
-    sensitivity, weight = np.exp(rng.uniform(-1.0, 1.5, segments)), rng.dirichlet(2 * np.ones(segments))
+    sensitivity, weight = (
+        np.exp(rng.uniform(-1.0, 1.5, segments)),
+        rng.dirichlet(2 * np.ones(segments)),
+    )
     expense = rng.uniform(0.1, 0.5, products)
 
     def follower(x: Point) -> Point:
-        wish = np.hstack([appeal - sensitivity[:, None] * x, np.zeros((segments, 1))])  # the last buys nothing
+        wish = np.hstack(
+            [appeal - sensitivity[:, None] * x, np.zeros((segments, 1))]
+        )  # the last buys nothing
         share = np.exp(wish - wish.max(axis=1, keepdims=True))
         return np.asarray(weight @ (share / share.sum(axis=1, keepdims=True))[:, :-1])
 
     return make_case(
         name,
         bizol.Objective(
-            value=lambda x, y: float(-(x - expense) @ y), grad_x=lambda x, y: -y, grad_y=lambda x, y: expense - x
+            value=lambda x, y: float(-(x - expense) @ y),
+            grad_x=lambda x, y: -y,
+            grad_y=lambda x, y: expense - x,
         ),
         follower,
         feasible_set,

@@ -11,10 +11,13 @@ from bizol.feasible_sets import FeasibleSet
 from bizol.followers import QuadraticProgram
 
 
-def _demand_response(name: str, n: int, m: int, c: int, feasible_set: FeasibleSet, split: Split, seed: int) -> Case:
+def _demand_response(
+    name: str, n: int, m: int, c: int, feasible_set: FeasibleSet, split: Split, seed: int
+) -> Case:
     """Draw a strongly convex quadratic program whose cost and right sides move with the decision.
 
-    The form of multiparametric quadratic programming: A. Bemporad, M. Morari, V. Dua and E. Pistikopoulos, 2002.
+    The form of multiparametric quadratic programming: A. Bemporad, M. Morari, V. Dua and E.
+    Pistikopoulos, 2002.
     """
     rng = np.random.default_rng([seed, n, 11])
     factor = rng.standard_normal((m, m)) / np.sqrt(m)
@@ -32,7 +35,10 @@ def _demand_response(name: str, n: int, m: int, c: int, feasible_set: FeasibleSe
     def residuals(x: Point, y: Point) -> Point:
         return np.concatenate([weight * x, output @ y - wanted])
 
-    by_x, by_y = np.vstack([weight * np.eye(n), np.zeros((m, n))]), np.vstack([np.zeros((n, m)), output])
+    by_x, by_y = (
+        np.vstack([weight * np.eye(n), np.zeros((m, n))]),
+        np.vstack([np.zeros((n, m)), output]),
+    )
     return make_case(
         name,
         squares(residuals, lambda x, y: by_x, lambda x, y: by_y),
@@ -47,11 +53,15 @@ def _demand_response(name: str, n: int, m: int, c: int, feasible_set: FeasibleSe
 
 def mpqp_box() -> Case:
     """A quadratic program of eight variables that follows six decisions in a box."""
-    return _demand_response("mpqp-box", 6, 8, 10, bizol.Box(-2 * np.ones(6), 2 * np.ones(6)), "tune", 1)
+    return _demand_response(
+        "mpqp-box", 6, 8, 10, bizol.Box(-2 * np.ones(6), 2 * np.ones(6)), "tune", 1
+    )
 
 
 def mpqp_polytope() -> Case:
     """A quadratic program of ten variables that follows twelve decisions with two totals to keep."""
     pairs = np.vstack([np.r_[np.ones(6), np.zeros(6)], np.r_[np.zeros(6), np.ones(6)]])
-    chosen = bizol.Polytope(A_ub=pairs, b_ub=[3.0, 2.0], lower=-1.5 * np.ones(12), upper=1.5 * np.ones(12))
+    chosen = bizol.Polytope(
+        A_ub=pairs, b_ub=[3.0, 2.0], lower=-1.5 * np.ones(12), upper=1.5 * np.ones(12)
+    )
     return _demand_response("mpqp-polytope", 12, 10, 12, chosen, "report", 2)

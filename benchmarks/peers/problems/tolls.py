@@ -9,10 +9,14 @@ from benchmarks.peers.problems.case import Case, Response, Split, make_case
 from bizol.arrays import Point, Points
 
 
-def _equilibrium(paths: Points, demand: Point, group: Points, free: Point, slope: Point, spread: float) -> Response:
-    """Return the logit stochastic user equilibrium of C. Fisk, 1980, as a function of link tolls, by damped Newton.
+def _equilibrium(
+    paths: Points, demand: Point, group: Points, free: Point, slope: Point, spread: float
+) -> Response:
+    """Return the logit stochastic user equilibrium of C. Fisk, 1980, as a function of link tolls,
+    by damped Newton.
 
-    Costs are affine in the link flows, so that the equilibrium is the unique minimizer of a strictly convex function.
+    Costs are affine in the link flows, so that the equilibrium is the unique minimizer of a
+    strictly convex function.
     """
     bend = paths * slope @ paths.T  # how path costs rise with path flows
 
@@ -35,7 +39,10 @@ def _equilibrium(paths: Points, demand: Point, group: Points, free: Point, slope
             move, length = np.linalg.solve(np.eye(flows.size) + gain @ bend, gap), 1.0
             while length > 1e-6:
                 trial = flows - length * move
-                if np.abs(trial - shares(base + bend @ trial)[0]).max() <= (1 - 0.1 * length) * size:
+                if (
+                    np.abs(trial - shares(base + bend @ trial)[0]).max()
+                    <= (1 - 0.1 * length) * size
+                ):
                     break
                 length /= 2
             flows = flows - length * move
@@ -70,7 +77,8 @@ def tolls_braess() -> Case:
 
 
 def tolls_grid() -> Case:
-    """Tolls on the twelve links of a grid of nine nodes, two pairs of origin and destination, under a cap on their sum.
+    """Tolls on the twelve links of a grid of nine nodes, two pairs of origin and destination, under
+    a cap on their sum.
 
     Logit route choice over the paths that never turn back (C. Fisk, 1980).
     """
@@ -78,7 +86,9 @@ def tolls_grid() -> Case:
     names += [f"{r}{c}>{r + 1}{c}" for r in range(2) for c in range(3)]
     routes = [*_monotone((0, 0), (2, 2)), *_monotone((0, 1), (2, 2))]
     paths = np.array([[float(name in route) for name in names] for route in routes])
-    group = np.array([[float(route[0].startswith(origin)) for route in routes] for origin in ("00", "01")])
+    group = np.array(
+        [[float(route[0].startswith(origin)) for route in routes] for origin in ("00", "01")]
+    )
     rng = np.random.default_rng(21)
     free, slope = rng.uniform(1.0, 3.0, 12), rng.uniform(0.05, 1.0, 12)
     follower = _equilibrium(paths, np.array([4.0, 3.0]), group, free, slope, 1.5)
@@ -86,7 +96,9 @@ def tolls_grid() -> Case:
         "tolls-grid",
         _toll_objective(free, slope, 0.005),
         follower,
-        bizol.Polytope(A_ub=np.ones((1, 12)), b_ub=[8.0], lower=np.zeros(12), upper=4 * np.ones(12)),
+        bizol.Polytope(
+            A_ub=np.ones((1, 12)), b_ub=[8.0], lower=np.zeros(12), upper=4 * np.ones(12)
+        ),
         split="report",
         source="C. Fisk, Transportation Research B 14, 1980 (the equilibrium; the network is ours)",
         tags="tolls smooth",

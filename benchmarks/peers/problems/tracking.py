@@ -74,12 +74,17 @@ def _tracking(
     )
 
     def residuals(x: Point, y: Point) -> Point:
-        parts = np.sqrt(regime.effort / 2) * (x - x_ref), np.sqrt(regime.tracking / 2) * (output @ y - y_ref)
+        parts = (
+            np.sqrt(regime.effort / 2) * (x - x_ref),
+            np.sqrt(regime.tracking / 2) * (output @ y - y_ref),
+        )
         return np.concatenate(parts)
 
     objective = bizol.Objective(phi.value, phi.grad_x, phi.grad_y, joint=phi.joint)
     chosen = (
-        bizol.Box(-regime.radius * np.ones(n), regime.radius * np.ones(n)) if feasible_set is None else feasible_set
+        bizol.Box(-regime.radius * np.ones(n), regime.radius * np.ones(n))
+        if feasible_set is None
+        else feasible_set
     )
     return make_case(
         name,
@@ -100,7 +105,14 @@ def _calibrated(name: str, constants: Any, n: int, m: int, split: Split, tags: s
     objective = bizol.Objective(phi.value, phi.grad_x, phi.grad_y, joint=phi.joint)
     response, chosen = instance.follower, instance.problem.feasible_set
     return make_case(
-        name, objective, response, chosen, split=split, source=PAPER, tags=f"tracking {tags}", start=instance.start
+        name,
+        objective,
+        response,
+        chosen,
+        split=split,
+        source=PAPER,
+        tags=f"tracking {tags}",
+        start=instance.start,
     )
 
 
@@ -131,7 +143,9 @@ def tracking_response_a() -> Case:
 
 def tracking_response_b() -> Case:
     """The response term dominates and the solution is inside X: another draw."""
-    return _tracking(Regime(seed=2, payment=0.5), "tracking-response-b", split="report", tags="kinks")
+    return _tracking(
+        Regime(seed=2, payment=0.5), "tracking-response-b", split="report", tags="kinks"
+    )
 
 
 def tracking_saturated_a() -> Case:
@@ -148,17 +162,23 @@ def tracking_saturated_b() -> Case:
 
 def tracking_n5() -> Case:
     """Tracking with five incentives and thirty agents."""
-    return _tracking(Regime(seed=5, n=5, m=30, outputs=10), "tracking-n5", split="tune", tags="kinks")
+    return _tracking(
+        Regime(seed=5, n=5, m=30, outputs=10), "tracking-n5", split="tune", tags="kinks"
+    )
 
 
 def tracking_n50() -> Case:
     """Tracking with fifty incentives."""
-    return _tracking(Regime(seed=6, n=50, payment=0.3), "tracking-n50", split="report", tags="kinks")
+    return _tracking(
+        Regime(seed=6, n=50, payment=0.3), "tracking-n50", split="report", tags="kinks"
+    )
 
 
 def tracking_n100() -> Case:
     """Tracking with a hundred incentives."""
-    return _tracking(Regime(seed=7, n=100, outputs=100), "tracking-n100", split="tune", tags="kinks")
+    return _tracking(
+        Regime(seed=7, n=100, outputs=100), "tracking-n100", split="tune", tags="kinks"
+    )
 
 
 def tracking_n200() -> Case:
@@ -176,14 +196,18 @@ def tracking_smooth_a() -> Case:
 def tracking_smooth_b() -> Case:
     """Agents that tire smoothly: ten incentives, strong saturation, a sum of squares."""
     regime = Regime(seed=10, n=10, m=60, radius=2.0, capacity=(0.1, 0.4))
-    return _tracking(regime, "tracking-smooth-b", split="report", tags="smooth multimodal", follower="smooth")
+    return _tracking(
+        regime, "tracking-smooth-b", split="report", tags="smooth multimodal", follower="smooth"
+    )
 
 
 def tracking_over_simplex() -> Case:
     """A budget of incentives to be shared out among fifteen."""
     regime = Regime(seed=11, n=15, m=100, gain=3.0, payment=0.3)
     chosen = bizol.Simplex(15, 3.0)
-    return _tracking(regime, "tracking-over-simplex", split="tune", tags="kinks", feasible_set=chosen)
+    return _tracking(
+        regime, "tracking-over-simplex", split="tune", tags="kinks", feasible_set=chosen
+    )
 
 
 def tracking_over_ball() -> Case:
@@ -191,7 +215,9 @@ def tracking_over_ball() -> Case:
     regime = Regime(seed=12, n=30, m=100, payment=0.2)
     chosen = bizol.Ball(np.zeros(30), 2.0)
     name = "tracking-over-ball"
-    return _tracking(regime, name, split="report", tags="kinks", feasible_set=chosen, follower="simplex")
+    return _tracking(
+        regime, name, split="report", tags="kinks", feasible_set=chosen, follower="simplex"
+    )
 
 
 def tracking_over_small_ball() -> Case:

@@ -1,4 +1,5 @@
-"""How stationary is a point? Frank–Wolfe gaps, exact for followers of known structure, certified by queries for all.
+"""How stationary is a point? Frank–Wolfe gaps, exact for followers of known structure, certified by
+queries for all.
 
 smooth    G^sm(x) = max_z ⟨x − z, ∇φ̃(x)⟩                       Definition 3
 Clarke    G^c(x)  = min_{g ∈ ∂^c φ̃(x)} max_z ⟨x − z, g⟩        Definition 4

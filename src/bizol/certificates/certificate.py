@@ -9,14 +9,14 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bizol.arrays import Point, as_size, is_real, norm
+from bizol.arrays import ArgumentError, Point, as_size, is_real, norm
 from bizol.certificates.estimate import HypergradientEstimate, estimate_hypergradient
-from bizol.clarke import is_known, set_variation, structure
 from bizol.directions import Directions
 from bizol.feasible_sets import FeasibleSet
 from bizol.problem import Problem
 from bizol.randomness import as_seed
 from bizol.sensitivity import Hypergradient
+from bizol.structure.clarke import is_known, set_variation, structure
 
 
 @final
@@ -26,10 +26,10 @@ class ErrorParts:
 
     Attributes:
         sampling: how far the upper end of the interval lies above the gap that was measured.
-        smoothing: D ‖d_y‖ ω(x, δ), what Proposition 5 adds for the Clarke gap; NaN where the follower is a black box or
-            its pieces can only be searched for (`transfer` does that).
-        follower: D n τ ‖d_y‖ / δ, the most that a follower solved to tolerance τ adds through its differences, with τ
-            at least the rounding of the response; part of the interval.
+        smoothing: D ‖d_y‖ ω(x, δ), what Proposition 5 adds for the Clarke gap; NaN where the
+            follower is a black box or its pieces can only be searched for (`transfer` does that).
+        follower: D n τ ‖d_y‖ / δ, the most that a follower solved to tolerance τ adds through its
+            differences, with τ at least the rounding of the response; part of the interval.
 
     """
 
@@ -43,19 +43,22 @@ class ErrorParts:
 class Certificate:
     """What fresh queries say about the Bi-ZOL Frank–Wolfe gap G_δ(x) at one point.
 
-    The gap of averaged samples is biased upward (Jensen: the largest of noisy numbers), and the lowest of many such
-    gaps downward. The interval knows both:
+    The gap of averaged samples is biased upward (Jensen: the largest of noisy numbers), and the
+    lowest of many such gaps downward. The interval knows both:
 
-    - its upper end is the largest, over z in X, of the upper t-limit of ⟨x − z, g_δ⟩. It holds because the z that
-      attains the true gap is a fixed point of X, whose own t-limit is exceeded only with the stated risk: no union
-      bound is needed. (The largest is found by ascent from many starts, as the limit is a convex function of z);
-    - its lower end is cross-fitted: one half of the samples chooses z, the other half evaluates it, and the other way
-      round; each is unbiased for something that is at most the gap;
-    - with `among=k` both are widened (Bonferroni) so that the lowest of k certificates still means what it says.
+    - its upper end is the largest, over z in X, of the upper t-limit of ⟨x − z, g_δ⟩. It holds
+      because the z that attains the true gap is a fixed point of X, whose own t-limit is exceeded
+      only with the stated risk: no union bound is needed. (The largest is found by ascent from many
+      starts, as the limit is a convex function of z);
+    - its lower end is cross-fitted: one half of the samples chooses z, the other half evaluates it,
+      and the other way round; each is unbiased for something that is at most the gap;
+    - with `among=k` both are widened (Bonferroni) so that the lowest of k certificates still means
+      what it says.
 
-    The limits are Student's, lengthened where the samples are skewed, so the confidence is approximate, as good as the
-    samples are typical. What no sample shows no interval of this kind can know: a steep kink that only one direction in
-    hundreds meets may be missed altogether. More directions, or a smaller δ, are the remedy.
+    The limits are Student's, lengthened where the samples are skewed, so the confidence is
+    approximate, as good as the samples are typical. What no sample shows no interval of this kind
+    can know: a steep kink that only one direction in hundreds meets may be missed altogether. More
+    directions, or a smaller δ, are the remedy.
 
     Attributes:
         at: the point.
@@ -95,7 +98,9 @@ class Certificate:
 
     def __str__(self) -> str:
         low, high = self.interval
-        smoothing = "unknown without the follower's structure" if isnan(self.parts.smoothing) else ""
+        smoothing = (
+            "unknown without the follower's structure" if isnan(self.parts.smoothing) else ""
+        )
         lines = {
             "statement": self.statement,
             "gap": f"{self.gap:.6g}   in [{low:.4g}, {high:.4g}]",
@@ -121,14 +126,15 @@ def certify(
     """Certify with fresh queries how stationary x is.
 
     Args:
-        problem: the problem. Its follower is asked 2·directions + 1 times at most (directions are used in whole
-            blocks), apart from any budget. A follower may carry two facts that are used here: `reach`, how far outside
-            of X it answers, and `tolerance`, how accurately.
+        problem: the problem. Its follower is asked 2·directions + 1 times at most (directions are
+            used in whole blocks), apart from any budget. A follower may carry two facts that are
+            used here: `reach`, how far outside of X it answers, and `tolerance`, how accurately.
         x: the point, in X.
         delta: the δ of the gap G_δ.
         directions: how many directions.
         confidence: how often the interval must hold the true gap.
-        sampler: where to look; orthonormal blocks by default, which need far fewer directions than independent ones.
+        sampler: where to look; orthonormal blocks by default, which need far fewer directions than
+            independent ones.
         among: how many certificates this one will be chosen from.
         seed: makes it repeatable. The directions are fresh also under the seed of the search.
 
@@ -142,11 +148,13 @@ def certify(
 
     """
     if not is_real(confidence) or not 0 < confidence < 1:
-        raise ValueError(f"certify(confidence=...) must be in (0, 1), got {confidence!r}.")
+        raise ArgumentError("certify", "confidence", f"must be in (0, 1), got {confidence!r}.")
     seed = as_seed(seed)
-    estimate = estimate_hypergradient(problem, x, delta=delta, directions=directions, sampler=sampler, seed=seed)
+    estimate = estimate_hypergradient(
+        problem, x, delta=delta, directions=directions, sampler=sampler, seed=seed
+    )
     feasible_set = problem.feasible_set
-    risk = (1 - confidence) / (2 * as_size(among, "certify(among=...)"))  # of each end
+    risk = (1 - confidence) / (2 * as_size(among, "certify", "among"))  # of each end
     vertex = feasible_set.minimize_linear(estimate.value)
     toward = estimate.at - vertex
     gap = float(toward @ estimate.value)
@@ -166,17 +174,25 @@ def certify(
         response_gradient=slope,
         diameter=feasible_set.diameter,
         vertex=vertex,
-        parts=ErrorParts(sampling=sampling, smoothing=_smoothing_part(problem, estimate, slope), follower=follower),
+        parts=ErrorParts(
+            sampling=sampling,
+            smoothing=_smoothing_part(problem, estimate, slope),
+            follower=follower,
+        ),
         directions=(estimate.queries - 1) // 2,
         queries=estimate.queries,
         seed=seed,
     )
 
 
-def _upper_limit(feasible_set: FeasibleSet, estimate: HypergradientEstimate, risk: float, rounds: int = 10) -> float:
-    """Return the largest upper t-limit of ⟨x − z, g_δ⟩ over z, by Frank–Wolfe ascent on this convex function of z.
+def _upper_limit(
+    feasible_set: FeasibleSet, estimate: HypergradientEstimate, risk: float, rounds: int = 10
+) -> float:
+    """Return the largest upper t-limit of ⟨x − z, g_δ⟩ over z, by Frank–Wolfe ascent on this convex
+    function of z.
 
-    Starts at the vertices that the mean, every sample, and every sample mirrored at the mean would choose.
+    Starts at the vertices that the mean, every sample, and every sample mirrored at the mean would
+    choose.
     """
     samples, mean = estimate.samples, estimate.value
     reach = _quantile(risk, len(samples) - 1) / sqrt(len(samples))
@@ -206,7 +222,9 @@ def _cross_fitted(feasible_set: FeasibleSet, estimate: HypergradientEstimate, ri
     for chooser, judge in (halves, halves[::-1]):
         toward = estimate.at - feasible_set.minimize_linear(chooser.mean(axis=0))
         judged.append(_lengthened(judge @ toward, risk, -1))
-    return (judged[0] + judged[1]) / 2  # errors may be fully correlated: standard errors add up, not their squares
+    return (
+        judged[0] + judged[1]
+    ) / 2  # errors may be fully correlated: standard errors add up, not their squares
 
 
 def rounded_up(value: float) -> str:
@@ -227,8 +245,9 @@ def _smoothing_part(problem: Problem, estimate: HypergradientEstimate, slope: fl
 def _lengthened(scores: Point, risk: float, sign: int) -> float:
     """Return the upper (sign 1) or lower (−1) confidence limit of the mean of the scores.
 
-    Student's t, and where the scores are skewed to that side the second-order correction of Hall (1992): the mean of a
-    few such scores lies on the wrong side more often than t allows. It only ever lengthens.
+    Student's t, and where the scores are skewed to that side the second-order correction of Hall
+    (1992): the mean of a few such scores lies on the wrong side more often than t allows. It only
+    ever lengthens.
     """
     count, mean = len(scores), float(scores.mean())
     spread = float(scores.std(ddof=1))

@@ -7,11 +7,11 @@ from typing import final
 
 import numpy as np
 
-from bizol.arrays import Point, is_real
+from bizol.arrays import ArgumentError, Point, is_real
 from bizol.certificates.certificate import Certificate, rounded_up
-from bizol.clarke import set_variation, structure
 from bizol.followers import SetVariation
 from bizol.problem import Problem
+from bizol.structure.clarke import set_variation, structure
 
 
 @final
@@ -40,15 +40,17 @@ def transfer(
     Args:
         certificate: what was certified.
         problem: its problem, when the follower's structure is known: ω(x, δ) is then computed.
-        variation: an upper bound on ω(x, δ) from elsewhere, for a black box: 0 at a δ-regular point of a piecewise
-            affine response, L δ for a response with L-Lipschitz Jacobian.
+        variation: an upper bound on ω(x, δ) from elsewhere, for a black box: 0 at a δ-regular point
+            of a piecewise affine response, L δ for a response with L-Lipschitz Jacobian.
 
     """
     if problem is not None and variation is None:
         omega = set_variation(structure(problem), certificate.at, certificate.delta)
     elif problem is None and variation is not None:
         if not is_real(variation) or not 0 <= variation < np.inf:
-            raise ValueError(f"transfer(variation=...) must be finite and not negative, got {variation!r}.")
+            raise ArgumentError(
+                "transfer", "variation", f"must be finite and not negative, got {variation!r}."
+            )
         omega = SetVariation(value=float(variation), kind="upper bound")
     else:
         raise ValueError(
@@ -56,5 +58,8 @@ def transfer(
         )
     bias = certificate.diameter * certificate.response_gradient * omega.value
     return ClarkeBound(
-        at=certificate.at, epsilon=certificate.epsilon + bias, confidence=certificate.confidence, variation=omega
+        at=certificate.at,
+        epsilon=certificate.epsilon + bias,
+        confidence=certificate.confidence,
+        variation=omega,
     )

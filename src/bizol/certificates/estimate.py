@@ -56,10 +56,10 @@ def estimate_hypergradient(
         x: where.
         delta: the smoothing radius.
         directions: how many directions; each costs two queries.
-        sampler: where to look; orthonormal blocks by default, `Sphere()` for the paper's. Each direction alone must be
-            uniform on the sphere.
-        block: how many directions are drawn together and averaged into one independent sample. By default as many as
-            leave eight samples, and at most n.
+        sampler: where to look; orthonormal blocks by default, `Sphere()` for the paper's. Each
+            direction alone must be uniform on the sphere.
+        block: how many directions are drawn together and averaged into one independent sample. By
+            default as many as leave eight samples, and at most n.
         seed: makes it repeatable.
 
     """
@@ -67,7 +67,9 @@ def estimate_hypergradient(
     as_size(directions, "directions")
     reach = float(getattr(problem.response, "reach", np.inf))
     if as_positive(delta, "delta") > reach:
-        raise ValueError(f"delta must be at most {reach:g}, how far outside of X this follower answers, got {delta:g}.")
+        raise ValueError(
+            f"delta must be at most {reach:g}, how far outside of X this follower answers, got {delta:g}."
+        )
     if isinstance(sampler, (Coordinates, Rademacher)):
         raise ValueError(
             f"sampler must be uniform on the sphere, direction by direction, as Sphere() and OrthonormalBlocks() are, "
@@ -81,7 +83,9 @@ def estimate_hypergradient(
         )
     count = directions // size  # independent samples
     root = as_seed(seed)
-    drawn = (sampler or OrthonormalBlocks()).draw(generator(root, *CERTIFICATE), count, size, point.size)
+    drawn = (sampler or OrthonormalBlocks()).draw(
+        generator(root, *CERTIFICATE), count, size, point.size
+    )
     probes = delta * drawn.reshape(-1, point.size)
     evaluator = Evaluator(problem, seed=root)
     responses = evaluator.evaluate(np.concatenate([point[None], point + probes, point - probes]))
@@ -89,4 +93,6 @@ def estimate_hypergradient(
     differences = responses[1 : len(probes) + 1, ...] - responses[len(probes) + 1 :, ...]
     slopes = to_numpy(differences @ anchor.grad_y).reshape(count, size) / (2 * delta)
     samples = anchor.grad_x + point.size / size * np.einsum("kb,kbn->kn", slopes, drawn)
-    return HypergradientEstimate(at=point, delta=delta, anchor=anchor, samples=samples, queries=evaluator.queries)
+    return HypergradientEstimate(
+        at=point, delta=delta, anchor=anchor, samples=samples, queries=evaluator.queries
+    )

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bizol.arrays import Point, as_positive
-from bizol.clarke import anchor_at, clarke_subdifferential, structure
 from bizol.feasible_sets import FeasibleSet
 from bizol.feasible_sets.protocol import as_member
 from bizol.followers import Hull
 from bizol.problem import Problem
 from bizol.sensitivity import Hypergradient
+from bizol.structure.clarke import anchor_at, clarke_subdifferential, structure
 
 
 @final
@@ -27,7 +27,9 @@ class ExactGap:
     gap: float
     hypergradient: Hypergradient  # the (sub)gradient that attains it
     vertex: Point
-    error: float = 0.0  # how far off it may be: the average over the ball, or a min–max that was cut short
+    error: float = (
+        0.0  # how far off it may be: the average over the ball, or a min–max that was cut short
+    )
 
 
 def smooth_gap(problem: Problem, x: ArrayLike, tolerance: float = 1e-9) -> ExactGap:
@@ -48,15 +50,23 @@ def bizol_gap(problem: Problem, x: ArrayLike, *, delta: float) -> ExactGap:
     smoothed = structure(problem).smoothed(point, as_positive(delta, "delta"))
     anchor = anchor_at(problem, point)
     gradient = Hypergradient(point, anchor.grad_x + smoothed.jacobian.T @ anchor.grad_y)
-    size = float(np.linalg.norm(anchor.grad_y)) * problem.feasible_set.diameter * np.sqrt(smoothed.jacobian.size)
+    size = (
+        float(np.linalg.norm(anchor.grad_y))
+        * problem.feasible_set.diameter
+        * np.sqrt(smoothed.jacobian.size)
+    )
     return _exact("Bi-ZOL", problem.feasible_set, gradient, error=float(size) * smoothed.error)
 
 
-def clarke_gap(problem: Problem, x: ArrayLike, *, tolerance: float = 1e-9, accuracy: float = 1e-9) -> ExactGap:
-    """Return the Clarke Frank–Wolfe gap of Definition 4, an exact min–max over the hull of the limiting gradients.
+def clarke_gap(
+    problem: Problem, x: ArrayLike, *, tolerance: float = 1e-9, accuracy: float = 1e-9
+) -> ExactGap:
+    """Return the Clarke Frank–Wolfe gap of Definition 4, an exact min–max over the hull of the
+    limiting gradients.
 
-    By cutting planes: a linear program over the weights of the hull with the vertices found so far, one more vertex
-    from the feasible set, until both agree to `accuracy`. Ends after finitely many on a polytope; works for any set.
+    By cutting planes: a linear program over the weights of the hull with the vertices found so far,
+    one more vertex from the feasible set, until both agree to `accuracy`. Ends after finitely many
+    on a polytope; works for any set.
 
     Args:
         problem: with a follower of known structure.
@@ -79,7 +89,9 @@ def _exact(
 ) -> ExactGap:
     vertex = feasible_set.minimize_linear(gradient.value)
     gap = float(gradient.value @ (gradient.at - vertex))
-    return ExactGap(at=gradient.at, kind=kind, gap=gap, hypergradient=gradient, vertex=vertex, error=error)
+    return ExactGap(
+        at=gradient.at, kind=kind, gap=gap, hypergradient=gradient, vertex=vertex, error=error
+    )
 
 
 def _best_subgradient(

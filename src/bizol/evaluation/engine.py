@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import os
-from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, ThreadPoolExecutor, wait
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    CancelledError,
+    Executor,
+    Future,
+    ThreadPoolExecutor,
+    wait,
+)
 from dataclasses import dataclass
 from typing import Literal, final
 
-from bizol.arrays import as_positive, as_size
+from bizol.arrays import ArgumentError, as_positive, as_size
 from bizol.evaluation.failures import Retries
 from bizol.evaluation.isolation import dismiss, pack
 from bizol.evaluation.outcomes import Outcome, Query, in_words
@@ -29,20 +36,36 @@ class Execution:
 
     def __post_init__(self) -> None:
         if self.executor is not None and not callable(getattr(self.executor, "submit", None)):
-            raise ValueError(f"minimize(executor=...) must have submit, as executors have, got {self.executor!r}.")
+            raise ArgumentError(
+                "minimize",
+                "executor",
+                f"must have submit, as executors have, got {self.executor!r}.",
+            )
         if self.workers is not None:
-            as_size(self.workers, "minimize(workers=...)")
+            as_size(self.workers, "minimize", "workers")
         elif self.executor is not None and not hasattr(self.executor, "_max_workers"):
-            raise ValueError("minimize(executor=...) does not say how many workers it has: give minimize(workers=...).")
+            raise ArgumentError(
+                "minimize",
+                "executor",
+                "does not say how many workers it has: give minimize(workers=...).",
+            )
         if self.timeout is not None:
-            as_positive(self.timeout, "minimize(timeout=...)")
+            as_positive(self.timeout, "minimize", "timeout")
             if not self.isolate:
-                raise ValueError("minimize(timeout=...) needs isolate=True: only a process of its own can be stopped.")
+                raise ArgumentError(
+                    "minimize",
+                    "timeout",
+                    "needs isolate=True: only a process of its own can be stopped.",
+                )
         if not isinstance(self.retries, Retries):
-            raise ValueError(f"minimize(retries=...) must be bizol.Retries(...), got {self.retries!r}.")
+            raise ArgumentError(
+                "minimize", "retries", f"must be bizol.Retries(...), got {self.retries!r}."
+            )
         if self.on_unknown not in ("ask", "stop"):
-            raise ValueError(f"minimize(on_unknown=...) must be 'ask' or 'stop', got {self.on_unknown!r}.")
-        as_size(self.repeats, "minimize(repeats=...)")
+            raise ArgumentError(
+                "minimize", "on_unknown", f"must be 'ask' or 'stop', got {self.on_unknown!r}."
+            )
+        as_size(self.repeats, "minimize", "repeats")
 
     @property
     def width(self) -> int:
@@ -96,18 +119,30 @@ class Engine:
             dismiss(self._packed)
         if self._pool is not None:
             self._pool.shutdown(wait=self._packed is not None, cancel_futures=True)
-        if callable(end := getattr(self._question.response, "close", None)) and self._execution.executor is None:
+        if (
+            callable(end := getattr(self._question.response, "close", None))
+            and self._execution.executor is None
+        ):
             end()
 
 
-def landed(flying: dict[Future[list[Outcome]], list[Query]], *, now: bool = False) -> list[tuple[Query, Outcome]]:
+def landed(
+    flying: dict[Future[list[Outcome]], list[Query]], *, now: bool = False
+) -> list[tuple[Query, Outcome]]:
     """Wait for the next answers, or take those that are there; drop their futures, as engines keep what is held."""
-    done = [future for future in flying if future.done()] if now else wait(flying, return_when=FIRST_COMPLETED).done
+    done = (
+        [future for future in flying if future.done()]
+        if now
+        else wait(flying, return_when=FIRST_COMPLETED).done
+    )
     back: list[tuple[Query, Outcome]] = []
     for future in done:
         group = flying.pop(future)
         try:
             back += zip(group, future.result(), strict=True)
-        except (Exception, CancelledError) as error:  # whatever an engine raises means that it lost the query
+        except (
+            Exception,
+            CancelledError,
+        ) as error:  # whatever an engine raises means that it lost the query
             back += [(query, Outcome("lost", info=in_words(error))) for query in group]
     return back

@@ -14,10 +14,20 @@ from typing import TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
-from bizol.arrays import Point, Points, Response, Responses, as_response, infinite_rows, owned, stack, to_numpy
+from bizol.arrays import (
+    Point,
+    Points,
+    Response,
+    Responses,
+    as_response,
+    infinite_rows,
+    owned,
+    stack,
+    to_numpy,
+)
 from bizol.evaluation.engine import Engine, Execution, landed
 from bizol.evaluation.failures import Breaker, PendingError, SpentError, TerminatedError
-from bizol.evaluation.journal import Event, Journal, JournalError, Record, decoded, encoded
+from bizol.evaluation.journal.file import Event, Journal, JournalError, Record, decoded, encoded
 from bizol.evaluation.outcomes import ENGINE, Key, Outcome, Query, in_words, name_of
 from bizol.evaluation.question import Question, takes_seed
 from bizol.problem import EvaluationError, Problem
@@ -30,15 +40,17 @@ Slots: TypeAlias = list[tuple[int, int]]  # slot and sign of every query of a ba
 class Evaluator:
     """Ask the follower, count every query, let nothing pass that is not a response.
 
-    The follower gets copies of the decisions, so it may write on them. Responses to a batch are good until the next
-    batch is asked for, as a follower may use its buffers again; what is kept for longer is copied (`arrays.owned`).
+    The follower gets copies of the decisions, so it may write on them. Responses to a batch are
+    good until the next batch is asked for, as a follower may use its buffers again; what is kept
+    for longer is copied (`arrays.owned`).
 
     Args:
-        problem: whose follower is asked, one decision at a time or whole batches (`Problem(vectorized=True)`).
+        problem: whose follower is asked, one decision at a time or whole batches
+            (`Problem(vectorized=True)`).
         budget: a hard ceiling on the number of queries; none by default.
         answered: called with the number of queries just answered, for a progress bar.
-        first: called with the first decision and the response to it, as soon as they are there, to look at both before
-            more is asked.
+        first: called with the first decision and the response to it, as soon as they are there, to
+            look at both before more is asked.
         seed: what the seeds of a follower that takes one are made of.
         execution: how `gather` carries out queries.
         journal: where `gather` looks answers up and writes them down.
@@ -59,7 +71,9 @@ class Evaluator:
         lowest: Callable[[], float] | None = None,
     ) -> None:
         self._problem = problem
-        self._question = Question(problem.response, problem.vectorized, takes_seed(problem.response))
+        self._question = Question(
+            problem.response, problem.vectorized, takes_seed(problem.response)
+        )
         self._seed = seed
         self._execution = execution or Execution()
         self._journal = journal
@@ -106,7 +120,9 @@ class Evaluator:
     def evaluate(self, points: Points) -> Responses:
         """Return the responses (q, m) to the queries (q, n), in their order."""
         if not self.affords(len(points)):
-            raise ValueError(f"{len(points)} queries exceed the budget: {self._queries} of {self._budget} are spent.")
+            raise ValueError(
+                f"{len(points)} queries exceed the budget: {self._queries} of {self._budget} are spent."
+            )
         return self._all_at_once(points) if self._problem.vectorized else self._one_by_one(points)
 
     def _all_at_once(self, points: Points) -> Responses:
@@ -125,7 +141,9 @@ class Evaluator:
         if bad := infinite_rows(responses):
             message = f"The response to query {first + bad[0]} is not finite ({len(bad)} of {count} are not)."
             good = [row for row in range(count) if row not in bad]
-            raise EvaluationError(message, points=points[good], responses=[responses[row, ...] for row in good])
+            raise EvaluationError(
+                message, points=points[good], responses=[responses[row, ...] for row in good]
+            )
         if first == 0 and self._first is not None:
             self._first(points[0], responses[0, ...])
         if self._answered is not None:
@@ -192,11 +210,14 @@ class Evaluator:
         counted = self._answers if iteration == self._iteration else {}
         return sum(key not in counted for key in self._keys(iteration, slots))
 
-    def gather(self, iteration: int, slots: Slots, points: Points) -> tuple[Responses, NDArray[np.bool_]]:
-        """Return the responses (q, m) to the queries (q, n), and which of them there are; the other rows hold zeros.
+    def gather(
+        self, iteration: int, slots: Slots, points: Points
+    ) -> tuple[Responses, NDArray[np.bool_]]:
+        """Return the responses (q, m) to the queries (q, n), and which of them there are; the other
+        rows hold zeros.
 
-        What the journal knows is not asked again. Failed queries are asked again in rounds, each after the one before,
-        so that nothing depends on the order in which answers arrive.
+        What the journal knows is not asked again. Failed queries are asked again in rounds, each
+        after the one before, so that nothing depends on the order in which answers arrive.
         """
         self._turn_to(iteration)
         keys = self._keys(iteration, slots)
@@ -213,21 +234,35 @@ class Evaluator:
             if not self.affords(len(due)):
                 raise SpentError(f"{len(due)} failed queries cannot be asked again.")
             self._perform([self._query(key, where[key]) for key in due])
-            if why := [self._records[key].why for key in due if self._records[key].response is None]:
+            if why := [
+                self._records[key].why for key in due if self._records[key].response is None
+            ]:
                 self._trouble = why[-1]
                 self._breaker.check(self._trouble)
                 if any(not self._records[key].settled for key in due):
-                    sleep(self._execution.retries.pause(max(len(self._records[key].failures) for key in due)))
+                    sleep(
+                        self._execution.retries.pause(
+                            max(len(self._records[key].failures) for key in due)
+                        )
+                    )
         return self._collected(keys, len(points))
 
     def forgive(self, iteration: int, slots: Slots) -> bool:
         """Give queries that were given up in an earlier session another chance; return whether there were any."""
-        keys = [key for key in self._keys(iteration, slots) if self._records[key].given_up and key not in self._live]
+        keys = [
+            key
+            for key in self._keys(iteration, slots)
+            if self._records[key].given_up and key not in self._live
+        ]
         self._note([Event("again", key, self._records[key].attempts) for key in keys])
         return bool(keys)
 
     def _keys(self, iteration: int, slots: Slots) -> list[Key]:
-        return [(iteration, *slot, replicate) for slot in slots for replicate in range(self._execution.repeats)]
+        return [
+            (iteration, *slot, replicate)
+            for slot in slots
+            for replicate in range(self._execution.repeats)
+        ]
 
     def _turn_to(self, iteration: int) -> None:
         """Remember the queries of this iteration alone, as far as the journal knows them."""
@@ -236,7 +271,9 @@ class Evaluator:
         self._iteration, self._answers, self._live = iteration, {}, set()
         self._records = {} if self._journal is None else self._journal.records(iteration)
         for key, record in self._records.items():
-            if key[1] < 0 and record.attempts:  # the end of a shorter run was observed beside the method's own queries
+            if (
+                key[1] < 0 and record.attempts
+            ):  # the end of a shorter run was observed beside the method's own queries
                 self._recall(key, decoded(record.x))
 
     def _recall(self, key: Key, x: Point) -> None:
@@ -277,7 +314,9 @@ class Evaluator:
             unasked = [key for key in where if not records[key].sent and not records[key].settled]
             queries = [self._query(key, where[key]) for key in unasked]
             if self._journal is None:
-                raise ValueError("A follower outside needs minimize(journal=...), to keep what was asked.")
+                raise ValueError(
+                    "A follower outside needs minimize(journal=...), to keep what was asked."
+                )
             if not self.affords(len(queries)):
                 raise SpentError(f"{len(queries)} failed queries cannot be asked again.")
             self._note([self._asked(query) for query in queries])
@@ -293,7 +332,10 @@ class Evaluator:
         back: list[tuple[Query, Outcome]] = []
         try:
             while waiting or flying:
-                sent = [waiting.popleft() for _ in range(min(len(waiting), self._engine.workers - len(flying)))]
+                sent = [
+                    waiting.popleft()
+                    for _ in range(min(len(waiting), self._engine.workers - len(flying)))
+                ]
                 back = self._settle(back, [query for group in sent for query in group])
                 for group in sent:
                     flying[self._engine.submit(group)] = group
@@ -301,16 +343,27 @@ class Evaluator:
         except KeyboardInterrupt as interrupt:
             if self._journal is not None:
                 if flying and not isinstance(interrupt, TerminatedError):
-                    with suppress(KeyboardInterrupt):  # they are paid for; a second interrupt drops them
+                    with suppress(
+                        KeyboardInterrupt
+                    ):  # they are paid for; a second interrupt drops them
                         wait(flying)
                 self._journal.refresh()  # the interrupt may have come while it was written
                 self._records |= self._journal.records(self._iteration)
                 back += landed(flying, now=True)
-                self._settle([each for each in back if self._records[each[0].key].attempts == each[0].attempt], [])
+                self._settle(
+                    [
+                        each
+                        for each in back
+                        if self._records[each[0].key].attempts == each[0].attempt
+                    ],
+                    [],
+                )
             raise
         self._settle(back, [])
 
-    def _settle(self, back: list[tuple[Query, Outcome]], sent: list[Query]) -> list[tuple[Query, Outcome]]:
+    def _settle(
+        self, back: list[tuple[Query, Outcome]], sent: list[Query]
+    ) -> list[tuple[Query, Outcome]]:
         """Write down what came back and what is sent next, in one go; only then is it used, or sent."""
         judged = [(query, self._inspected(outcome)) for query, outcome in back]
         events = [event for query, outcome in judged for event in self._events_of(query, outcome)]
@@ -327,7 +380,9 @@ class Evaluator:
         """Return what is to be written of an outcome: that it is a response, or how it failed and whether for good."""
         if outcome.kind == "ok":
             y = encoded(outcome.response) if self._journal is not None else b""
-            return [Event("ok", query.key, query.attempt, encoded(query.x), y, query.seed, outcome.info)]
+            return [
+                Event("ok", query.key, query.attempt, encoded(query.x), y, query.seed, outcome.info)
+            ]
         info = f"{outcome.kind}: {outcome.info}"
         events = [Event("fail", query.key, query.attempt, encoded(query.x), b"", query.seed, info)]
         if not self._execution.retries.again([*self._records[query.key].failures, outcome.kind]):
@@ -344,7 +399,9 @@ class Evaluator:
             return Outcome("error", info=in_words(error))
         shape, expected = tuple(response.shape), "m" if self._size is None else self._size
         if len(shape) != 1 or shape[0] == 0 or shape[0] != (self._size or shape[0]):
-            return Outcome("shape", info=f"the response must be a vector ({expected},), got shape {shape}")
+            return Outcome(
+                "shape", info=f"the response must be a vector ({expected},), got shape {shape}"
+            )
         if infinite_rows(response[None, ...]):
             return Outcome("infinite", info="the response is not finite")
         return Outcome("ok", response, outcome.info)
@@ -364,7 +421,10 @@ class Evaluator:
     def _collected(self, keys: list[Key], count: int) -> tuple[Responses, NDArray[np.bool_]]:
         """Return one response per decision, the mean of its replicates, in the order of the batch."""
         repeats = self._execution.repeats
-        answers = [[self._answers[key] for key in keys[row * repeats : (row + 1) * repeats]] for row in range(count)]
+        answers = [
+            [self._answers[key] for key in keys[row * repeats : (row + 1) * repeats]]
+            for row in range(count)
+        ]
         present = [[answer for answer in row if answer is not None] for row in answers]
         known = next((row[0] for row in present if row), np.zeros(1))
         self._replicates = present

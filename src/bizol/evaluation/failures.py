@@ -5,23 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
-from bizol.arrays import is_real
+from bizol.arrays import ArgumentError, is_real
 from bizol.evaluation.outcomes import ENGINE, Kind, Query
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retries:
-    """How often a failed query is asked again, by the class of its failure; every attempt counts as a query.
+    """How often a failed query is asked again, by the class of its failure; every attempt counts as
+    a query.
 
     Args:
-        engine: for a process that died, a time limit, a worker or an engine that was lost: asked again with the same
-            seed, as the follower may be innocent.
-        follower: for an exception, a response that is not finite or has the wrong shape: asked again with another seed.
-            A `PermissionError` is final.
+        engine: for a process that died, a time limit, a worker or an engine that was lost: asked
+            again with the same seed, as the follower may be innocent.
+        follower: for an exception, a response that is not finite or has the wrong shape: asked
+            again with another seed. A `PermissionError` is final.
         wait: seconds before the first time, doubled with every further one, a minute at most.
-        breaker: when at least five queries and more than this share of those of the last two batches failed, the run
-            ends, to be resumed once the cause is found.
+        breaker: when at least five queries and more than this share of those of the last two
+            batches failed, the run ends, to be resumed once the cause is found.
 
     Example:
         >>> Retries(engine=0).again(["died"])
@@ -37,16 +38,26 @@ class Retries:
     def __post_init__(self) -> None:
         for name in ("engine", "follower"):
             if not isinstance(getattr(self, name), int) or getattr(self, name) < 0:
-                raise ValueError(f"Retries({name}=...) must be a count, 0 or more, got {getattr(self, name)!r}.")
+                raise ArgumentError(
+                    "Retries", name, f"must be a count, 0 or more, got {getattr(self, name)!r}."
+                )
         if not is_real(self.wait) or self.wait < 0:
-            raise ValueError(f"Retries(wait=...) must be seconds, 0 or more, got {self.wait!r}.")
+            raise ArgumentError(
+                "Retries", "wait", f"must be seconds, 0 or more, got {self.wait!r}."
+            )
         if not is_real(self.breaker) or not 0 < self.breaker <= 1:
-            raise ValueError(f"Retries(breaker=...) must be a share in (0, 1], got {self.breaker!r}.")
+            raise ArgumentError(
+                "Retries", "breaker", f"must be a share in (0, 1], got {self.breaker!r}."
+            )
 
     def again(self, failures: list[Kind]) -> bool:
         """Whether a query that failed in these ways is asked once more."""
         engine = sum(kind in ENGINE for kind in failures)
-        return engine <= self.engine and len(failures) - engine <= self.follower and "refused" not in failures
+        return (
+            engine <= self.engine
+            and len(failures) - engine <= self.follower
+            and "refused" not in failures
+        )
 
     def pause(self, failures: int) -> float:
         """Return the seconds to wait after that many failures of a query."""
@@ -92,7 +103,10 @@ class Breaker:
     def next_batch(self) -> None:
         """Begin a new batch, and forget those that are not needed any more."""
         self._batches.append([0, 0])
-        while len(self._batches) > 2 and sum(attempts for attempts, _ in self._batches) - self._batches[0][0] >= 20:
+        while (
+            len(self._batches) > 2
+            and sum(attempts for attempts, _ in self._batches) - self._batches[0][0] >= 20
+        ):
             del self._batches[0]
 
     def count(self, *, failed: bool) -> None:
@@ -105,4 +119,6 @@ class Breaker:
         for lately in (self._batches[-2:], self._batches):
             attempts, failures = (sum(column) for column in zip(*lately, strict=True))
             if failures >= 5 and failures > self._share * attempts:
-                raise BreakerError(f"{failures} of the last {attempts} queries failed, the last one so: {why}")
+                raise BreakerError(
+                    f"{failures} of the last {attempts} queries failed, the last one so: {why}"
+                )

@@ -1,9 +1,10 @@
 """One query in a process of its own: whatever it does there, plain data comes back.
 
-A follower that crashes, hangs, leaves with `os._exit` or raises what cannot be pickled costs its own query and nothing
-else, on every engine alike, because the child is started inside the worker, wherever that is. A child is kept for the
-next query of its thread, as starting Python takes longer than most answers; it is replaced when it died, when it was
-killed at the time limit, and after a while without work.
+A follower that crashes, hangs, leaves with `os._exit` or raises what cannot be pickled costs its
+own query and nothing else, on every engine alike, because the child is started inside the worker,
+wherever that is. A child is kept for the next query of its thread, as starting Python takes longer
+than most answers; it is replaced when it died, when it was killed at the time limit, and after a
+while without work.
 """
 
 from __future__ import annotations
@@ -77,10 +78,12 @@ def dismiss(follower: bytes) -> None:
 
 
 def die_with_parent(parent: int | None = None) -> None:
-    """Let the kernel end this process when its parent dies (on Linux; elsewhere it lives on until it is idle).
+    """Let the kernel end this process when its parent dies (on Linux; elsewhere it lives on until
+    it is idle).
 
-    Worth giving to a pool of one's own, `ProcessPoolExecutor(initializer=bizol.evaluation.die_with_parent)`: otherwise
-    its workers survive a coordinator that was killed.
+    Worth giving to a pool of one's own,
+    `ProcessPoolExecutor(initializer=bizol.evaluation.die_with_parent)`: otherwise its workers
+    survive a coordinator that was killed.
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
@@ -92,7 +95,9 @@ def die_with_parent(parent: int | None = None) -> None:
 def follow_parent() -> None:
     """End this process, a worker of somebody's pool, when its parent is gone: it would wait for work for ever."""
     parent, starter = os.getppid(), parent_process()
-    watched = getattr(starter, "_sentinel", None)  # tells of a parent that was gone before this was called
+    watched = getattr(
+        starter, "_sentinel", None
+    )  # tells of a parent that was gone before this was called
 
     def watch() -> None:
         while os.getppid() == parent and not (watched is not None and wait([watched], 0)):
@@ -125,7 +130,12 @@ class _Child:
 
     def serves(self, follower: bytes) -> bool:
         rested = monotonic() - self._used
-        return self._end.alive and self.follower == follower and rested < IDLE / 2 and self._process.poll() is None
+        return (
+            self._end.alive
+            and self.follower == follower
+            and rested < IDLE / 2
+            and self._process.poll() is None
+        )
 
     def ask(self, x: Point, seed: int | None, timeout: float | None) -> Outcome:
         try:
@@ -200,7 +210,10 @@ def _serve(descriptor: int, parent: int) -> None:
             respond = pickle.loads(line.recv_bytes())
             _say(line, Outcome("ok", np.zeros(0)))
         except Exception as error:
-            _say(line, Outcome("error", info=f"the follower cannot be unpacked here: {in_words(error)}"))
+            _say(
+                line,
+                Outcome("error", info=f"the follower cannot be unpacked here: {in_words(error)}"),
+            )
             return
         while line.poll(IDLE):
             header, _, body = line.recv_bytes().partition(b"\n")
@@ -209,13 +222,21 @@ def _serve(descriptor: int, parent: int) -> None:
 
 def _as_numbers(outcome: Outcome) -> Outcome:
     try:
-        return Outcome("ok", to_numpy(outcome.response), outcome.info) if outcome.kind == "ok" else outcome
+        return (
+            Outcome("ok", to_numpy(outcome.response), outcome.info)
+            if outcome.kind == "ok"
+            else outcome
+        )
     except Exception as error:
         return Outcome("error", info=in_words(error))
 
 
 def _say(line: Connection, outcome: Outcome) -> None:
     response = outcome.response
-    header = {"kind": outcome.kind, "info": outcome.info, "shape": None if response is None else response.shape}
+    header = {
+        "kind": outcome.kind,
+        "info": outcome.info,
+        "shape": None if response is None else response.shape,
+    }
     body = b"" if response is None else np.ascontiguousarray(response).tobytes()
     line.send_bytes(json.dumps(header).encode() + b"\n" + body)

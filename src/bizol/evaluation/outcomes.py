@@ -12,9 +12,15 @@ from bizol.problem import ResponseError
 
 Kind: TypeAlias = Literal["ok", "died", "timeout", "lost", "error", "infinite", "shape", "refused"]
 Key: TypeAlias = tuple[int, int, int, int]  # iteration, slot, sign, replicate
-Respond: TypeAlias = Callable[[Point, int | None], Response]  # from a decision and a seed to a response
+Respond: TypeAlias = Callable[
+    [Point, int | None], Response
+]  # from a decision and a seed to a response
 
-ENGINE: tuple[Kind, ...] = ("died", "timeout", "lost")  # the process or the engine failed; the follower may be innocent
+ENGINE: tuple[Kind, ...] = (
+    "died",
+    "timeout",
+    "lost",
+)  # the process or the engine failed; the follower may be innocent
 
 
 @final
@@ -67,7 +73,9 @@ def class_of(error: BaseException) -> Kind:
         PermissionError: "refused",  # for good: asking again would not help
         ResponseError: "refused",
     }
-    return next((kind for exception, kind in kinds.items() if isinstance(error, exception)), "error")
+    return next(
+        (kind for exception, kind in kinds.items() if isinstance(error, exception)), "error"
+    )
 
 
 def in_words(error: BaseException) -> str:

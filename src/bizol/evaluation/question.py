@@ -31,22 +31,32 @@ class Question:
             return self.response(x, seed=seed) if self.seeded else self.response(x)
         rows = as_response(self.all(x[None], [seed]))
         if len(rows.shape) != 2 or rows.shape[0] != 1:
-            raise EvaluationError(f"asked about 1 decision, it must return shape (1, m), got {tuple(rows.shape)}")
+            raise EvaluationError(
+                f"asked about 1 decision, it must return shape (1, m), got {tuple(rows.shape)}"
+            )
         return rows[0, ...]
 
     def all(self, points: Points, seeds: list[int | None]) -> Any:
         """Ask about several decisions at once."""
-        return self.response(points.copy(), seed=seeds) if self.seeded else self.response(points.copy())
+        return (
+            self.response(points.copy(), seed=seeds)
+            if self.seeded
+            else self.response(points.copy())
+        )
 
     def remarks(self) -> str:
         """Return what the follower said on the side, if it keeps that."""
         return str(getattr(self.response, "remarks", str)())
 
 
-def carry_out(follower: bytes | Question, group: list[Query], timeout: float | None, home: int) -> list[Outcome]:
-    """Ask about a group of decisions, wherever this runs: packed, in a process of its own; or here, all at once.
+def carry_out(
+    follower: bytes | Question, group: list[Query], timeout: float | None, home: int
+) -> list[Outcome]:
+    """Ask about a group of decisions, wherever this runs: packed, in a process of its own; or here,
+    all at once.
 
-    Away from the process of the run, `home`, it sees to it that the worker does not outlive the one who started it.
+    Away from the process of the run, `home`, it sees to it that the worker does not outlive the one
+    who started it.
     """
     if os.getpid() != home:
         follow_parent()
@@ -55,10 +65,16 @@ def carry_out(follower: bytes | Question, group: list[Query], timeout: float | N
     if len(group) == 1:
         return [attempt(follower, group[0].x, group[0].seed)]
     try:
-        rows = as_response(follower.all(np.array([query.x for query in group]), [query.seed for query in group]))
+        rows = as_response(
+            follower.all(np.array([query.x for query in group]), [query.seed for query in group])
+        )
         if len(rows.shape) != 2 or rows.shape[0] != len(group):
-            return [Outcome("shape", info=f"asked about {len(group)} decisions, got shape {rows.shape}")] * len(group)
-        return [Outcome("ok", owned(rows[row, ...]), follower.remarks()) for row in range(len(group))]
+            return [
+                Outcome("shape", info=f"asked about {len(group)} decisions, got shape {rows.shape}")
+            ] * len(group)
+        return [
+            Outcome("ok", owned(rows[row, ...]), follower.remarks()) for row in range(len(group))
+        ]
     except ResponseError:  # of one of them; the others have their answers
         return [attempt(follower, query.x, query.seed) for query in group]
     except (Exception, SystemExit) as error:

@@ -13,7 +13,7 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bizol.arrays import Point, as_vector, is_real
+from bizol.arrays import ArgumentError, Point, as_vector, is_real
 from bizol.feasible_sets.protocol import FeasibleSet, projection, slack, widths
 
 
@@ -34,9 +34,11 @@ class Product:
     def __init__(self, factors: Sequence[FeasibleSet]) -> None:
         object.__setattr__(self, "factors", tuple(factors))
         if not self.factors:
-            raise ValueError("Product(factors=...) needs at least one set.")
+            raise ArgumentError("Product", "factors", "needs at least one set.")
         for index, factor in enumerate(self.factors):
-            _require_set(factor, f"Product(factors=...)[{index}]")
+            if not isinstance(factor, FeasibleSet):
+                what = f"must hold feasible sets, but entry {index} is {factor!r}."
+                raise ArgumentError("Product", "factors", what)
 
     @property
     def dimension(self) -> int:
@@ -100,8 +102,8 @@ class Translated:
     shift: Point
 
     def __init__(self, original: FeasibleSet, shift: ArrayLike) -> None:
-        object.__setattr__(self, "original", _require_set(original, "Translated(original=...)"))
-        vector = as_vector(shift, "Translated(shift=...)", size=original.dimension, finite=True)
+        object.__setattr__(self, "original", _require_set(original, "Translated", "original"))
+        vector = as_vector(shift, "Translated", "shift", size=original.dimension, finite=True)
         object.__setattr__(self, "shift", vector)
 
     @property
@@ -130,7 +132,9 @@ class Translated:
 
     def contains(self, point: Point, tolerance: float = 1e-9) -> bool:
         """Whether the point, moved back, is in the original."""
-        rounding = slack(self, 0.0) / (self.diameter or 1.0)  # of the shift, which the original knows nothing of
+        rounding = slack(self, 0.0) / (
+            self.diameter or 1.0
+        )  # of the shift, which the original knows nothing of
         return self.original.contains(point - self.shift, tolerance + rounding)
 
     @property
@@ -143,7 +147,8 @@ class Translated:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Scaled:
-    """A set stretched about the origin, and mirrored where the factor is negative: {factor · x : x ∈ X}.
+    """A set stretched about the origin, and mirrored where the factor is negative: {factor · x : x
+    ∈ X}.
 
     Example:
         >>> from bizol import Simplex
@@ -156,9 +161,11 @@ class Scaled:
     factor: float
 
     def __post_init__(self) -> None:
-        _require_set(self.original, "Scaled(original=...)")
+        _require_set(self.original, "Scaled", "original")
         if not is_real(self.factor) or not np.isfinite(self.factor) or self.factor == 0:
-            raise ValueError(f"Scaled(factor=...) must be finite and not zero, got {self.factor!r}.")
+            raise ArgumentError(
+                "Scaled", "factor", f"must be finite and not zero, got {self.factor!r}."
+            )
 
     @property
     def dimension(self) -> int:
@@ -198,7 +205,8 @@ class Scaled:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class InUnits:
-    """A set in units in which it is about as wide along one coordinate as along another: {x / units : x ∈ X}.
+    """A set in units in which it is about as wide along one coordinate as along another: {x / units
+    : x ∈ X}.
 
     The units are powers of two, so that nothing is rounded on the way there and back.
 
@@ -249,14 +257,16 @@ class InUnits:
         return lambda point: onto(point * self.units) / self.units
 
 
-def _require_set(value: FeasibleSet, name: str) -> FeasibleSet:
+def _require_set(value: FeasibleSet, owner: str, name: str) -> FeasibleSet:
     if not isinstance(value, FeasibleSet):
-        raise ValueError(f"{name} must be a feasible set, got {value!r}.")
+        raise ArgumentError(owner, name, f"must be a feasible set, got {value!r}.")
     return value
 
 
 def _projection(part: FeasibleSet) -> Callable[[Point], Point]:
     onto = projection(part)
     if onto is None:
-        raise AttributeError(f"{type(part).__name__} offers no projection.")  # so hasattr(..., "project") is False
+        raise AttributeError(
+            f"{type(part).__name__} offers no projection."
+        )  # so hasattr(..., "project") is False
     return onto

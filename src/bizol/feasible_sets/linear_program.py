@@ -10,36 +10,51 @@ from numpy.typing import NDArray
 from bizol.arrays import Point, Points, scaled_to_one
 
 Mask: TypeAlias = NDArray[np.bool_]
-UNBOUNDED = "Polytope(...) must be bounded: it has no end in some direction; add lower or upper bounds."
+UNBOUNDED = (
+    "Polytope(...) must be bounded: it has no end in some direction; add lower or upper bounds."
+)
 
 
 @final
 class LinearProgram:
-    """Minimize ⟨cost, x⟩ over {x : row_lower ≤ A x ≤ row_upper, lower ≤ x ≤ upper}, for one cost after another.
+    """Minimize ⟨cost, x⟩ over {x : row_lower ≤ A x ≤ row_upper, lower ≤ x ≤ upper}, for one cost
+    after another.
 
-    Starting from the last basis saves most of the work, but where the minimizer is not unique, or its basis is not, the
-    answer would depend on what was asked before, in the last digits or altogether. So the vertex is recomputed from the
-    constraints that are active, and when the solver's basis is not the only optimal one, the program is solved again
-    from the basis it had at birth. Either way the answer is a function of the cost.
+    Starting from the last basis saves most of the work, but where the minimizer is not unique, or
+    its basis is not, the answer would depend on what was asked before, in the last digits or
+    altogether. So the vertex is recomputed from the constraints that are active, and when the
+    solver's basis is not the only optimal one, the program is solved again from the basis it had at
+    birth. Either way the answer is a function of the cost.
     """
 
-    def __init__(self, matrix: Points, row_lower: Point, row_upper: Point, lower: Point, upper: Point) -> None:
+    def __init__(
+        self, matrix: Points, row_lower: Point, row_upper: Point, lower: Point, upper: Point
+    ) -> None:
         self._lower, self._upper = lower, upper
         width = upper - lower
-        self._unit = np.where(np.isfinite(width) & (width > 0), width, 1.0)  # the solver sees x / unit ...
+        self._unit = np.where(
+            np.isfinite(width) & (width > 0), width, 1.0
+        )  # the solver sees x / unit ...
         scaled = matrix * self._unit
         size = np.abs(scaled).max(axis=1, initial=0.0)
         kept = size > 0
         if (~kept & ((row_lower > 0) | (row_upper < 0))).any():
             raise ValueError("Polytope(...) is empty: a row of zeros contradicts its right side.")
-        self._matrix = scaled[kept] / size[kept, None]  # ... and rows of size one, as its tolerances are absolute
-        self._row_lower, self._row_upper = row_lower[kept] / size[kept], row_upper[kept] / size[kept]
+        self._matrix = (
+            scaled[kept] / size[kept, None]
+        )  # ... and rows of size one, as its tolerances are absolute
+        self._row_lower, self._row_upper = (
+            row_lower[kept] / size[kept],
+            row_upper[kept] / size[kept],
+        )
         self._solver: Any = None
         if len(self._matrix):
             self._start()
 
     @classmethod
-    def over(cls, A_ub: Points, b_ub: Point, A_eq: Points, b_eq: Point, lower: Point, upper: Point) -> LinearProgram:
+    def over(
+        cls, A_ub: Points, b_ub: Point, A_eq: Points, b_eq: Point, lower: Point, upper: Point
+    ) -> LinearProgram:
         """Return the program over {x : A_ub x ≤ b_ub, A_eq x = b_eq, lower ≤ x ≤ upper}."""
         return cls(
             np.concatenate([A_ub, A_eq]),
@@ -80,7 +95,9 @@ class LinearProgram:
         }.items():
             self._solver.setOptionValue(option, value)
         if self._solver.passModel(self._model(highspy)) == highspy.HighsStatus.kError:
-            raise ValueError("Polytope(...) has numbers too large or too small for a linear program; rescale it.")
+            raise ValueError(
+                "Polytope(...) has numbers too large or too small for a linear program; rescale it."
+            )
         self._run()
         self._birth = self._solver.getBasis()
 
@@ -136,7 +153,9 @@ class LinearProgram:
         active = self._matrix[~rows]
         tight = self._row_upper[~rows] - activity[~rows] <= activity[~rows] - self._row_lower[~rows]
         rhs = np.where(tight, self._row_upper[~rows], self._row_lower[~rows])
-        scaled[columns] = np.linalg.solve(active[:, columns], rhs - active[:, ~columns] @ scaled[~columns])
+        scaled[columns] = np.linalg.solve(
+            active[:, columns], rhs - active[:, ~columns] @ scaled[~columns]
+        )
         vertex = scaled * self._unit
         exact = ~columns & np.isfinite(bound)
         vertex[exact] = np.where(at_upper, self._upper, self._lower)[exact]

@@ -8,7 +8,7 @@ from typing import final
 
 import numpy as np
 
-from bizol.arrays import Point, Points, as_positive, as_size, scaled_to_one
+from bizol.arrays import ArgumentError, Point, Points, as_positive, as_size, scaled_to_one
 from bizol.feasible_sets.protocol import slack
 from bizol.feasible_sets.simplices import fill_to_level
 
@@ -30,10 +30,12 @@ class NuclearNormBall:
 
     def __post_init__(self) -> None:
         if np.ndim(self.shape) != 1 or len(self.shape) != 2:
-            raise ValueError(f"NuclearNormBall(shape=...) must be a pair (rows, columns), got {self.shape!r}.")
-        sizes = tuple(as_size(size, "NuclearNormBall(shape=...)") for size in self.shape)
+            raise ArgumentError(
+                "NuclearNormBall", "shape", f"must be a pair (rows, columns), got {self.shape!r}."
+            )
+        sizes = tuple(as_size(size, "NuclearNormBall", "shape") for size in self.shape)
         object.__setattr__(self, "shape", sizes)
-        object.__setattr__(self, "radius", as_positive(self.radius, "NuclearNormBall(radius=...)"))
+        object.__setattr__(self, "radius", as_positive(self.radius, "NuclearNormBall", "radius"))
 
     @property
     def dimension(self) -> int:
@@ -71,7 +73,9 @@ class NuclearNormBall:
         u, values, vt = np.linalg.svd(point.reshape(self.shape), full_matrices=False)
         if values.sum() <= self.radius:
             return point.copy()
-        shrunk: Points = (u * fill_to_level(values, np.full_like(values, self.radius), self.radius)) @ vt
+        shrunk: Points = (
+            u * fill_to_level(values, np.full_like(values, self.radius), self.radius)
+        ) @ vt
         return shrunk.ravel()
 
 
@@ -90,8 +94,8 @@ class Spectraplex:
     total: float = 1.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "side", as_size(self.side, "Spectraplex(side=...)"))
-        object.__setattr__(self, "total", as_positive(self.total, "Spectraplex(total=...)"))
+        object.__setattr__(self, "side", as_size(self.side, "Spectraplex", "side"))
+        object.__setattr__(self, "total", as_positive(self.total, "Spectraplex", "total"))
 
     @property
     def dimension(self) -> int:
@@ -119,12 +123,18 @@ class Spectraplex:
         matrix = point.reshape(self.side, self.side)
         values = np.linalg.eigvalsh(self._symmetric(point))
         symmetric = np.abs(matrix - matrix.T).max() <= 2 * allowed
-        return bool(symmetric and values[0] >= -allowed and abs(values.sum() - self.total) <= sqrt(self.side) * allowed)
+        return bool(
+            symmetric
+            and values[0] >= -allowed
+            and abs(values.sum() - self.total) <= sqrt(self.side) * allowed
+        )
 
     def project(self, point: Point) -> Point:
         """Project the eigenvalues onto the simplex."""
         values, vectors = np.linalg.eigh(self._symmetric(point))
-        nearest: Points = (vectors * fill_to_level(values, np.full_like(values, self.total), self.total)) @ vectors.T
+        nearest: Points = (
+            vectors * fill_to_level(values, np.full_like(values, self.total), self.total)
+        ) @ vectors.T
         return nearest.ravel()
 
     def _symmetric(self, flat: Point) -> Points:

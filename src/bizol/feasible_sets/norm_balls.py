@@ -9,7 +9,16 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bizol.arrays import Point, Points, as_matrix, as_positive, as_vector, is_real, scaled_to_one
+from bizol.arrays import (
+    ArgumentError,
+    Point,
+    Points,
+    as_matrix,
+    as_positive,
+    as_vector,
+    is_real,
+    scaled_to_one,
+)
 from bizol.feasible_sets.protocol import slack
 from bizol.feasible_sets.simplices import fill_to_level
 
@@ -29,8 +38,8 @@ class Ball:
     radius: float = 1.0
 
     def __init__(self, center: ArrayLike, radius: float = 1.0) -> None:
-        object.__setattr__(self, "center", as_vector(center, "Ball(center=...)", finite=True))
-        object.__setattr__(self, "radius", as_positive(radius, "Ball(radius=...)"))
+        object.__setattr__(self, "center", as_vector(center, "Ball", "center", finite=True))
+        object.__setattr__(self, "radius", as_positive(radius, "Ball", "radius"))
 
     @property
     def dimension(self) -> int:
@@ -53,7 +62,9 @@ class Ball:
     def project(self, point: Point) -> Point:
         """Pull the point toward the center until it is in."""
         offset = point - self.center
-        return self.center + offset * min(1.0, self.radius / max(float(np.linalg.norm(offset)), self.radius))
+        return self.center + offset * min(
+            1.0, self.radius / max(float(np.linalg.norm(offset)), self.radius)
+        )
 
 
 @final
@@ -71,8 +82,8 @@ class L1Ball:
     radius: float = 1.0
 
     def __init__(self, center: ArrayLike, radius: float = 1.0) -> None:
-        object.__setattr__(self, "center", as_vector(center, "L1Ball(center=...)", finite=True))
-        object.__setattr__(self, "radius", as_positive(radius, "L1Ball(radius=...)"))
+        object.__setattr__(self, "center", as_vector(center, "L1Ball", "center", finite=True))
+        object.__setattr__(self, "radius", as_positive(radius, "L1Ball", "radius"))
 
     @property
     def dimension(self) -> int:
@@ -102,7 +113,9 @@ class L1Ball:
         size = np.abs(offset)
         if size.sum() <= self.radius:
             return point.copy()
-        return self.center + np.copysign(fill_to_level(size, np.full_like(size, self.radius), self.radius), offset)
+        return self.center + np.copysign(
+            fill_to_level(size, np.full_like(size, self.radius), self.radius), offset
+        )
 
 
 @final
@@ -121,10 +134,12 @@ class LpBall:
     p: float
 
     def __init__(self, center: ArrayLike, radius: float = 1.0, *, p: float) -> None:
-        object.__setattr__(self, "center", as_vector(center, "LpBall(center=...)", finite=True))
-        object.__setattr__(self, "radius", as_positive(radius, "LpBall(radius=...)"))
+        object.__setattr__(self, "center", as_vector(center, "LpBall", "center", finite=True))
+        object.__setattr__(self, "radius", as_positive(radius, "LpBall", "radius"))
         if not is_real(p) or isnan(p) or p < 1:
-            raise ValueError(f"LpBall(p=...) must be in [1, inf], where the ball is convex, got {p!r}.")
+            raise ArgumentError(
+                "LpBall", "p", f"must be in [1, inf], where the ball is convex, got {p!r}."
+            )
         object.__setattr__(self, "p", float(p))
 
     @property
@@ -150,16 +165,20 @@ class LpBall:
 
     def contains(self, point: Point, tolerance: float = 1e-9) -> bool:
         """Whether the p-norm of the deviation is at most the radius."""
-        allowed = slack(self, tolerance) * self.dimension ** max(0.0, 1 / self.p - 0.5)  # ‖·‖ₚ against ‖·‖₂
+        allowed = slack(self, tolerance) * self.dimension ** max(
+            0.0, 1 / self.p - 0.5
+        )  # ‖·‖ₚ against ‖·‖₂
         return bool(np.linalg.norm(point - self.center, self.p) <= self.radius + allowed)
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Ellipsoid:
-    """The ellipsoid {x : (x − center)ᵀ shape⁻¹ (x − center) ≤ 1}, `shape` symmetric positive definite.
+    """The ellipsoid {x : (x − center)ᵀ shape⁻¹ (x − center) ≤ 1}, `shape` symmetric positive
+    definite.
 
-    The half-axes are the eigenvectors of `shape`, their lengths the square roots of its eigenvalues.
+    The half-axes are the eigenvectors of `shape`, their lengths the square roots of its
+    eigenvalues.
 
     Example:
         >>> Ellipsoid(center=[0, 0], shape=[[4, 0], [0, 1]]).minimize_linear(np.array([1.0, 0.0]))
@@ -173,16 +192,18 @@ class Ellipsoid:
     _axes: Points = field(init=False, repr=False)  # unit vectors as columns
 
     def __init__(self, center: ArrayLike, shape: ArrayLike) -> None:
-        object.__setattr__(self, "center", as_vector(center, "Ellipsoid(center=...)", finite=True))
-        matrix = as_matrix(shape, "Ellipsoid(shape=...)", columns=self.center.size)
+        object.__setattr__(self, "center", as_vector(center, "Ellipsoid", "center", finite=True))
+        matrix = as_matrix(shape, "Ellipsoid", "shape", columns=self.center.size)
         if matrix.shape[0] != matrix.shape[1] or not np.allclose(
             matrix, matrix.T, rtol=0.0, atol=1e-10 * np.abs(matrix).max()
         ):
-            raise ValueError(f"Ellipsoid(shape=...) must be a symmetric matrix, got {matrix}.")
+            raise ArgumentError("Ellipsoid", "shape", f"must be a symmetric matrix, got {matrix}.")
         eigenvalues, axes = np.linalg.eigh(matrix)
         if not eigenvalues[0] > matrix.shape[0] * np.finfo(np.float64).eps * abs(eigenvalues[-1]):
-            raise ValueError(
-                f"Ellipsoid(shape=...) must be positive definite, its smallest eigenvalue is {eigenvalues[0]:g}."
+            raise ArgumentError(
+                "Ellipsoid",
+                "shape",
+                f"must be positive definite, its smallest eigenvalue is {eigenvalues[0]:g}.",
             )
         object.__setattr__(self, "shape", matrix)
         object.__setattr__(self, "_lengths", np.sqrt(eigenvalues))
@@ -200,7 +221,9 @@ class Ellipsoid:
 
     def minimize_linear(self, cost: Point) -> Point:
         """Minimize over the unit ball in the coordinates of the axes; a zero cost gets the center."""
-        return self.center - self._axes @ (self._lengths * _normalized(self._lengths * (cost @ self._axes)))
+        return self.center - self._axes @ (
+            self._lengths * _normalized(self._lengths * (cost @ self._axes))
+        )
 
     def contains(self, point: Point, tolerance: float = 1e-9) -> bool:
         """Whether the nearest point of the ellipsoid is the point itself."""

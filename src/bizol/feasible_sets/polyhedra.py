@@ -9,7 +9,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bizol.arrays import Point, Points, as_matrix, as_vector
+from bizol.arrays import ArgumentError, Point, Points, as_matrix, as_vector
 from bizol.feasible_sets.linear_program import LinearProgram
 from bizol.feasible_sets.protocol import slack
 
@@ -29,14 +29,16 @@ class Box:
     upper: Point
 
     def __init__(self, lower: ArrayLike, upper: ArrayLike) -> None:
-        object.__setattr__(self, "lower", as_vector(lower, "Box(lower=...)"))
-        object.__setattr__(self, "upper", as_vector(upper, "Box(upper=...)", size=self.lower.size))
+        object.__setattr__(self, "lower", as_vector(lower, "Box", "lower"))
+        object.__setattr__(self, "upper", as_vector(upper, "Box", "upper", size=self.lower.size))
         _refuse_crossed_bounds("Box", self.lower, self.upper)
         unbounded = ~(np.isfinite(self.lower) & np.isfinite(self.upper))
         if unbounded.any():
-            raise ValueError(
-                f"Box(lower=..., upper=...) must be bounded, but coordinate {int(np.argmax(unbounded))} is not; "
-                f"give it finite bounds."
+            raise ArgumentError(
+                "Box",
+                ("lower", "upper"),
+                f"must be bounded, but coordinate {int(np.argmax(unbounded))} is not; "
+                f"give it finite bounds.",
             )
 
     @property
@@ -65,7 +67,9 @@ class Box:
 
     def contains(self, point: Point, tolerance: float = 1e-9) -> bool:
         """Whether every coordinate keeps its bounds."""
-        return bool(np.maximum(self.lower - point, point - self.upper).max() <= slack(self, tolerance))
+        return bool(
+            np.maximum(self.lower - point, point - self.upper).max() <= slack(self, tolerance)
+        )
 
     def project(self, point: Point) -> Point:
         """Clip every coordinate to its bounds."""
@@ -87,12 +91,14 @@ class ConvexHull:
     diameter: float = field(init=False)
 
     def __init__(self, points: ArrayLike) -> None:
-        matrix = as_matrix(points, "ConvexHull(points=...)")
+        matrix = as_matrix(points, "ConvexHull", "points")
         if not np.isfinite(matrix).all():
             row = int(np.argmin(np.isfinite(matrix).all(axis=1)))
-            raise ValueError(f"ConvexHull(points=...) must be finite, but row {row} is not.")
+            raise ArgumentError("ConvexHull", "points", f"must be finite, but row {row} is not.")
         object.__setattr__(self, "points", matrix)
-        distances = (np.linalg.norm(matrix[i + 1 :] - row, axis=1) for i, row in enumerate(matrix[:-1]))
+        distances = (
+            np.linalg.norm(matrix[i + 1 :] - row, axis=1) for i, row in enumerate(matrix[:-1])
+        )
         object.__setattr__(self, "diameter", max((float(d.max()) for d in distances), default=0.0))
 
     @property
@@ -137,13 +143,15 @@ class ConvexHull:
 class Polytope:
     """The bounded polyhedron {x : A_ub x ≤ b_ub, A_eq x = b_eq, lower ≤ x ≤ upper}.
 
-    The linear program stays in the solver between calls and starts from where the last one ended. The vertex depends on
+    The linear program stays in the solver between calls and starts from where the last one ended.
+    The vertex depends on
     the cost alone all the same: see `LinearProgram`.
 
     Args:
         A_ub, b_ub: inequalities; a side that is not given is not there.
         A_eq, b_eq: equalities.
-        lower, upper: bounds on the coordinates, as vectors or as one number for all; −∞ and +∞ by default.
+        lower, upper: bounds on the coordinates, as vectors or as one number for all; −∞ and +∞ by
+            default.
 
     Example:
         >>> triangle = Polytope(A_ub=[[1, 1]], b_ub=[1], lower=[0, 0])
@@ -174,8 +182,8 @@ class Polytope:
         dimension = _dimension(A_ub, A_eq, lower, upper)
         inequalities = _as_system(A_ub, b_ub, "ub", dimension)
         equalities = _as_system(A_eq, b_eq, "eq", dimension)
-        below = as_vector(_spread(lower, -np.inf, dimension), "Polytope(lower=...)", size=dimension)
-        above = as_vector(_spread(upper, np.inf, dimension), "Polytope(upper=...)", size=dimension)
+        below = as_vector(_spread(lower, -np.inf, dimension), "Polytope", "lower", size=dimension)
+        above = as_vector(_spread(upper, np.inf, dimension), "Polytope", "upper", size=dimension)
         _refuse_crossed_bounds("Polytope", below, above)
         program = LinearProgram.over(*inequalities, *equalities, below, above)
         box = _bounding_box(program, *inequalities, *equalities, below, above)
@@ -187,7 +195,9 @@ class Polytope:
             "lower": below,
             "upper": above,
             "widths": np.maximum(box[1] - box[0], 0.0),  # of a box around it
-            "center": as_vector(_chebyshev_center(*inequalities, *equalities, below, above), "center"),
+            "center": as_vector(
+                _chebyshev_center(*inequalities, *equalities, below, above), "center"
+            ),
             "_program": program,
         }.items():
             object.__setattr__(self, name, value)
@@ -196,7 +206,14 @@ class Polytope:
         return f"Polytope({len(self.b_ub)} inequalities, {len(self.b_eq)} equalities, dimension {self.dimension})"
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        return Polytope, (self.A_ub, self.b_ub, self.A_eq, self.b_eq, self.lower, self.upper)  # not the solver
+        return Polytope, (
+            self.A_ub,
+            self.b_ub,
+            self.A_eq,
+            self.b_eq,
+            self.lower,
+            self.upper,
+        )  # not the solver
 
     @property
     def dimension(self) -> int:
@@ -228,18 +245,24 @@ def _dimension(A_ub: ArrayLike | None, A_eq: ArrayLike | None, *bounds: ArrayLik
     for bound in bounds:
         if bound is not None and np.ndim(bound) == 1:
             return int(np.shape(bound)[0])
-    raise ValueError("Polytope(...) needs a matrix A_ub or A_eq, or a vector of bounds, to know its dimension.")
+    raise ValueError(
+        "Polytope(...) needs a matrix A_ub or A_eq, or a vector of bounds, to know its dimension."
+    )
 
 
-def _as_system(matrix: ArrayLike | None, bound: ArrayLike | None, suffix: str, dimension: int) -> tuple[Points, Point]:
+def _as_system(
+    matrix: ArrayLike | None, bound: ArrayLike | None, suffix: str, dimension: int
+) -> tuple[Points, Point]:
     if (matrix is None) != (bound is None):
         raise ValueError(f"Polytope(A_{suffix}=..., b_{suffix}=...) must be given together.")
     if matrix is None or bound is None or np.size(bound) == 0:
         return np.zeros((0, dimension)), np.zeros(0)
-    rows = as_matrix(matrix, f"Polytope(A_{suffix}=...)", columns=dimension)
-    rhs = as_vector(bound, f"Polytope(b_{suffix}=...)", size=len(rows))
+    rows = as_matrix(matrix, "Polytope", f"A_{suffix}", columns=dimension)
+    rhs = as_vector(bound, "Polytope", f"b_{suffix}", size=len(rows))
     if not (np.isfinite(rows).all() and np.isfinite(rhs).all()):
-        raise ValueError(f"Polytope(A_{suffix}=..., b_{suffix}=...) must be finite; leave out rows that never bind.")
+        raise ValueError(
+            f"Polytope(A_{suffix}=..., b_{suffix}=...) must be finite; leave out rows that never bind."
+        )
     return rows, rhs
 
 
@@ -259,9 +282,16 @@ def _refuse_crossed_bounds(name: str, lower: Point, upper: Point) -> None:
 
 
 def _bounding_box(
-    program: LinearProgram, A_ub: Points, b_ub: Point, A_eq: Points, b_eq: Point, lower: Point, upper: Point
+    program: LinearProgram,
+    A_ub: Points,
+    b_ub: Point,
+    A_eq: Points,
+    b_eq: Point,
+    lower: Point,
+    upper: Point,
 ) -> tuple[Point, Point]:
-    """Tighten the bounds by what each row implies, and find those that are still missing by linear programs.
+    """Tighten the bounds by what each row implies, and find those that are still missing by linear
+    programs.
 
     A direction without end is found here too.
     """
@@ -283,13 +313,23 @@ def _propagate(rows: Points, rhs: Point, lower: Point, upper: Point) -> None:
         with np.errstate(invalid="ignore"):
             least = np.where(row > 0, row * lower, np.where(row < 0, row * upper, 0.0))
         total = float(least.sum())
-        if np.isfinite(total):  # one infinite term may be the one to be bounded; leave those rows to the programs
+        if np.isfinite(
+            total
+        ):  # one infinite term may be the one to be bounded; leave those rows to the programs
             room = bound - (total - least)
-            np.minimum(upper, np.divide(room, row, out=np.full_like(row, np.inf), where=row > 0), out=upper)
-            np.maximum(lower, np.divide(room, row, out=np.full_like(row, -np.inf), where=row < 0), out=lower)
+            np.minimum(
+                upper, np.divide(room, row, out=np.full_like(row, np.inf), where=row > 0), out=upper
+            )
+            np.maximum(
+                lower,
+                np.divide(room, row, out=np.full_like(row, -np.inf), where=row < 0),
+                out=lower,
+            )
 
 
-def _chebyshev_center(A_ub: Points, b_ub: Point, A_eq: Points, b_eq: Point, lower: Point, upper: Point) -> Point:
+def _chebyshev_center(
+    A_ub: Points, b_ub: Point, A_eq: Points, b_eq: Point, lower: Point, upper: Point
+) -> Point:
     """Return the center of the largest ball that keeps all inequalities and bounds, on the plane of the equalities."""
     identity = np.eye(lower.size)
     below, above = np.isfinite(lower), np.isfinite(upper)

@@ -9,14 +9,15 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bizol.arrays import Point, as_vector
+from bizol.arrays import ArgumentError, Point, as_vector
 
 
 @runtime_checkable
 class FeasibleSet(Protocol):
     """A convex, compact set X of Rⁿ, known through linear minimization.
 
-    Any object with these members will do; `bizol.testing.check_feasible_set` says whether it keeps their laws.
+    Any object with these members will do; `bizol.testing.check_feasible_set` says whether it keeps
+    their laws.
     """
 
     @property
@@ -57,29 +58,35 @@ def projection(feasible_set: FeasibleSet) -> Callable[[Point], Point] | None:
 
 
 def widths(feasible_set: FeasibleSet) -> Point:
-    """Return how far the set extends along each coordinate: its `widths`, or the same for all where it does not say.
+    """Return how far the set extends along each coordinate: its `widths`, or the same for all where
+    it does not say.
 
-    A set with both `widths` and a projection has coordinates of unequal width in separate factors only.
+    A set with both `widths` and a projection has coordinates of unequal width in separate factors
+    only.
     """
     known = getattr(feasible_set, "widths", None)
     n = feasible_set.dimension
     return np.full(n, feasible_set.diameter / sqrt(n)) if known is None else known
 
 
-def as_member(value: ArrayLike, feasible_set: FeasibleSet, name: str) -> Point:
-    """Return `value` as a point of the set, or say what is wrong with the argument `name`, and how far off it is."""
-    point = as_vector(value, name, size=feasible_set.dimension, finite=True)
+def as_member(value: ArrayLike, feasible_set: FeasibleSet, owner: str, name: str = "") -> Point:
+    """Return `value` as a point of the set, or say what is wrong with it and how far off it is."""
+    point = as_vector(value, owner, name, size=feasible_set.dimension, finite=True)
     if feasible_set.contains(point):
         return point
-    message = f"{name} must lie in the feasible set, a {type(feasible_set).__name__} of dimension {point.size}"
+    kind = type(feasible_set).__name__
+    where = f"must lie in the feasible set, a {kind} of dimension {point.size}"
     onto = projection(feasible_set)
     if onto is None:
-        raise ValueError(f"{message}, but does not; the set's center does.")
+        raise ArgumentError(owner, name, f"{where}, but does not; the set's center does.")
     nearest = onto(point)
     index = int(np.argmax(np.abs(point - nearest)))
-    raise ValueError(
-        f"{message}, but is {np.linalg.norm(point - nearest):.3g} away from it: the nearest point has "
-        f"{nearest[index]:g} in coordinate {index}, not {point[index]:g}. Project it, or take the set's center."
+    raise ArgumentError(
+        owner,
+        name,
+        f"{where}, but is {np.linalg.norm(point - nearest):.3g} away from it: the nearest point has "
+        f"{nearest[index]:g} in coordinate {index}, not {point[index]:g}. "
+        f"Project it, or take the set's center.",
     )
 
 

@@ -9,7 +9,7 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bizol.arrays import Point, as_positive, as_size, as_vector
+from bizol.arrays import ArgumentError, Point, as_positive, as_size, as_vector
 from bizol.feasible_sets.protocol import slack
 
 
@@ -28,8 +28,8 @@ class Simplex:
     total: float = 1.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "dimension", as_size(self.dimension, "Simplex(dimension=...)"))
-        object.__setattr__(self, "total", as_positive(self.total, "Simplex(total=...)"))
+        object.__setattr__(self, "dimension", as_size(self.dimension, "Simplex", "dimension"))
+        object.__setattr__(self, "total", as_positive(self.total, "Simplex", "total"))
 
     @property
     def diameter(self) -> float:
@@ -50,7 +50,9 @@ class Simplex:
     def contains(self, point: Point, tolerance: float = 1e-9) -> bool:
         """Whether no share is negative and together they make the total."""
         allowed = slack(self, tolerance)
-        return bool(point.min() >= -allowed and abs(point.sum() - self.total) <= sqrt(point.size) * allowed)
+        return bool(
+            point.min() >= -allowed and abs(point.sum() - self.total) <= sqrt(point.size) * allowed
+        )
 
     def project(self, point: Point) -> Point:
         """Lower every coordinate by the same amount, down to zero at most."""
@@ -74,13 +76,15 @@ class CappedSimplex:
     total: float = 1.0
 
     def __init__(self, upper: ArrayLike, total: float = 1.0) -> None:
-        object.__setattr__(self, "total", as_positive(total, "CappedSimplex(total=...)"))
-        object.__setattr__(self, "upper", _as_caps(upper, self.total, "CappedSimplex(upper=...)"))
+        object.__setattr__(self, "total", as_positive(total, "CappedSimplex", "total"))
+        object.__setattr__(self, "upper", _as_caps(upper, self.total, "CappedSimplex", "upper"))
         most = float(self.upper.sum())
         if most < self.total * (1 - 1e-12):
-            raise ValueError(
-                f"CappedSimplex(upper=..., total=...) is empty: the caps add up to {most:g}, less than the total "
-                f"{self.total:g}; raise a cap or lower the total."
+            raise ArgumentError(
+                "CappedSimplex",
+                ("upper", "total"),
+                f"is empty: the caps add up to {most:g}, less than the total "
+                f"{self.total:g}; raise a cap or lower the total.",
             )
         object.__setattr__(self, "total", min(self.total, most))  # equal, but for rounding
 
@@ -129,8 +133,8 @@ class BudgetSet:
     total: float = 1.0
 
     def __init__(self, upper: ArrayLike, total: float = 1.0) -> None:
-        object.__setattr__(self, "total", as_positive(total, "BudgetSet(total=...)"))
-        object.__setattr__(self, "upper", _as_caps(upper, self.total, "BudgetSet(upper=...)"))
+        object.__setattr__(self, "total", as_positive(total, "BudgetSet", "total"))
+        object.__setattr__(self, "upper", _as_caps(upper, self.total, "BudgetSet", "upper"))
 
     @property
     def dimension(self) -> int:
@@ -160,26 +164,41 @@ class BudgetSet:
     def project(self, point: Point) -> Point:
         """Clip, and where that overspends, lower everything by the same amount."""
         clipped = np.clip(point, 0.0, self.upper)
-        return clipped if clipped.sum() <= self.total else fill_to_level(point, self.upper, self.total)
+        return (
+            clipped if clipped.sum() <= self.total else fill_to_level(point, self.upper, self.total)
+        )
 
 
 def fill_to_level(point: Point, upper: Point, total: float) -> Point:
-    """Return clip(point − τ, 0, upper) with the τ for which it sums to `total`; needs Σ upper ≥ total.
+    """Return clip(point − τ, 0, upper) with the τ for which it sums to `total`; needs Σ upper ≥
+    total.
 
-    The sum falls as τ rises, linearly between the breakpoints pᵢ and pᵢ − uᵢ: walk down them until it reaches `total`.
+    The sum falls as τ rises, linearly between the breakpoints pᵢ and pᵢ − uᵢ: walk down them until
+    it reaches `total`.
     """
     point = point - point.max()  # the same for every entry, so without effect but on rounding
     levels = np.concatenate([point, point - upper])
     change = np.concatenate([np.ones_like(point), -np.ones_like(point)])
     order = np.argsort(-levels, kind="stable")
-    levels, moving = levels[order], np.cumsum(change[order])  # entries that move just below each level
-    sums = np.concatenate([[0.0], np.cumsum(moving[:-1] * -np.diff(levels))])  # the sum at each level
-    last = int(np.searchsorted(sums, total, side="left")) - 1  # total lies between level `last` and the next
-    level = float(levels[last] - (total - sums[last]) / moving[last] if moving[last] > 0 else levels[last])
+    levels, moving = (
+        levels[order],
+        np.cumsum(change[order]),
+    )  # entries that move just below each level
+    sums = np.concatenate(
+        [[0.0], np.cumsum(moving[:-1] * -np.diff(levels))]
+    )  # the sum at each level
+    last = (
+        int(np.searchsorted(sums, total, side="left")) - 1
+    )  # total lies between level `last` and the next
+    level = float(
+        levels[last] - (total - sums[last]) / moving[last] if moving[last] > 0 else levels[last]
+    )
     filled = np.clip(point - level, 0.0, upper)
     if abs(float(filled.sum()) - total) <= 1e-9 * total:
         return filled
-    return _fill_cheapest(-point, upper, total)  # so far out that the level is lost in rounding: the limit is a vertex
+    return _fill_cheapest(
+        -point, upper, total
+    )  # so far out that the level is lost in rounding: the limit is a vertex
 
 
 def _fill_cheapest(cost: Point, upper: Point, total: float) -> Point:
@@ -195,11 +214,12 @@ def _largest_move(upper: Point, mass: float) -> float:
     return float(np.linalg.norm(np.clip(mass - (np.cumsum(caps) - caps), 0.0, caps)))
 
 
-def _as_caps(upper: ArrayLike, total: float, name: str) -> Point:
-    caps = as_vector(upper, name)
+def _as_caps(upper: ArrayLike, total: float, owner: str, name: str) -> Point:
+    caps = as_vector(upper, owner, name)
     if not (caps > 0).all():
         index = int(np.argmin(caps))
-        raise ValueError(f"{name} must be positive, got {caps[index]:g} at coordinate {index}; leave it out.")
+        what = f"must be positive, got {caps[index]:g} at coordinate {index}; leave it out."
+        raise ArgumentError(owner, name, what)
     caps = np.minimum(caps, total)  # a cap above the total never binds
     caps.setflags(write=False)
     return caps

@@ -11,8 +11,8 @@ from bizol.followers.predictive_control import PredictiveControl
 from bizol.followers.projections import BallProjection, BoxProjection, SimplexProjection
 from bizol.followers.quadratic_program import QuadraticProgram
 from bizol.followers.saturation import SmoothSaturation
-from bizol.followers.structure import Hull, KnownStructure, Pieces, SetVariation, Smoothed
 from bizol.followers.traffic import TrafficEquilibrium
+from bizol.structure.pieces import Hull, KnownStructure, Pieces, SetVariation, Smoothed
 
 __all__ = [
     "AggregativeGame",

@@ -18,12 +18,15 @@ from queue import Empty, SimpleQueue
 from time import monotonic
 from typing import IO, Any, final
 
-from bizol.arrays import Point, as_positive
+from bizol.arrays import ArgumentError, Point, as_positive
 
 KEPT = 10_000  # characters of what a program says on standard error, the last ones
 
-# Programs are started through this line on Linux, so that the kernel ends them with the process that asks them.
-_LAUNCH = "import ctypes, os, sys; ctypes.CDLL(None).prctl(1, 9); os.execvp(sys.argv[1], sys.argv[1:])"
+# Programs are started through this line on Linux, so that the kernel ends them with the process
+# that asks them.
+_LAUNCH = (
+    "import ctypes, os, sys; ctypes.CDLL(None).prctl(1, 9); os.execvp(sys.argv[1], sys.argv[1:])"
+)
 _here = threading.local()
 _running: weakref.WeakSet[_Program] = weakref.WeakSet()
 
@@ -33,10 +36,10 @@ _running: weakref.WeakSet[_Program] = weakref.WeakSet()
 class Command:
     """Ask a program: a line of JSON in, a line of JSON out.
 
-    It is sent `{"x": [...], "seed": null}` for every query, and answers `{"y": [...]}`, or `{"error": "why"}`. It is
-    started directly, no shell reads the command. One process per thread is kept and asked again and again; with `once`,
-    each query has a process of its own, whose last line is the answer. What it writes on standard error is kept in the
-    journal.
+    It is sent `{"x": [...], "seed": null}` for every query, and answers `{"y": [...]}`, or
+    `{"error": "why"}`. It is started directly, no shell reads the command. One process per thread
+    is kept and asked again and again; with `once`, each query has a process of its own, whose last
+    line is the answer. What it writes on standard error is kept in the journal.
 
     Args:
         command: the program and its arguments.
@@ -64,10 +67,18 @@ class Command:
         timeout: float | None = None,
         folder: str | None = None,
     ) -> None:
-        if isinstance(command, str) or not command or not all(isinstance(part, str) for part in command):
-            raise ValueError(f"Command(command=...) must be a program and its arguments, as a list, got {command!r}.")
+        if (
+            isinstance(command, str)
+            or not command
+            or not all(isinstance(part, str) for part in command)
+        ):
+            raise ArgumentError(
+                "Command",
+                "command",
+                f"must be a program and its arguments, as a list, got {command!r}.",
+            )
         if timeout is not None:
-            as_positive(timeout, "Command(timeout=...)")
+            as_positive(timeout, "Command", "timeout")
         object.__setattr__(self, "command", tuple(command))
         object.__setattr__(self, "once", bool(once))
         object.__setattr__(self, "timeout", timeout)
@@ -108,8 +119,13 @@ class _Program:
 
     def __init__(self, of: Command) -> None:
         folder = Path(of.folder or ".")
-        if shutil.which(of.command[0]) is None and shutil.which(str((folder / of.command[0]).absolute())) is None:
-            raise FileNotFoundError(f"there is no program {of.command[0]!r} (in {folder.absolute()})")
+        if (
+            shutil.which(of.command[0]) is None
+            and shutil.which(str((folder / of.command[0]).absolute())) is None
+        ):
+            raise FileNotFoundError(
+                f"there is no program {of.command[0]!r} (in {folder.absolute()})"
+            )
         launcher = [sys.executable, "-I", "-S", "-c", _LAUNCH] if sys.platform == "linux" else []
         self.of = of
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed by `end`); a pipe could be full, or read too late
@@ -124,7 +140,9 @@ class _Program:
         )
         self._input: Any = self._process.stdin
         self._said: SimpleQueue[bytes | None] = SimpleQueue()
-        listener = threading.Thread(target=_listen, args=(self._process.stdout, self._said.put), daemon=True)
+        listener = threading.Thread(
+            target=_listen, args=(self._process.stdout, self._said.put), daemon=True
+        )
         listener.start()
         self.end = weakref.finalize(self, _end, self._process, listener, self._errors)
         _running.add(self)
@@ -145,7 +163,9 @@ class _Program:
         answer = b""
         while True:
             try:
-                line = self._said.get(timeout=None if until is None else max(0.0, until - monotonic()))
+                line = self._said.get(
+                    timeout=None if until is None else max(0.0, until - monotonic())
+                )
             except Empty as error:
                 raise TimeoutError(f"no answer within {timeout:g} seconds") from error
             if line is None:
@@ -175,7 +195,9 @@ class _Program:
         code = self._process.wait()
         said = self._murmured().decode(errors="replace").strip()[-500:]
         name = signal.Signals(-code).name if code < 0 else f"exit code {code}"
-        return ChildProcessError(f"the program ended without an answer: {name}" + (f": {said}" if said else ""))
+        return ChildProcessError(
+            f"the program ended without an answer: {name}" + (f": {said}" if said else "")
+        )
 
 
 def _listen(stream: IO[bytes], take: Any) -> None:

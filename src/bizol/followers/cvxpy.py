@@ -9,7 +9,7 @@ from typing import Any, final
 
 import numpy as np
 
-from bizol.arrays import Point, as_positive
+from bizol.arrays import ArgumentError, Point, as_positive
 from bizol.problem import ResponseError
 
 _one_at_a_time = threading.Lock()  # the filter of warnings belongs to the process
@@ -21,15 +21,18 @@ class CvxpyFollower:
     """The solution of a parametrized convex program (DPP), solved by CVXPY.
 
     Args:
-        problem: a `cvxpy.Problem`, convex and DPP: then it is compiled once, and a query is a solve.
+        problem: a `cvxpy.Problem`, convex and DPP: then it is compiled once, and a query is a
+            solve.
         parameter: the `cvxpy.Parameter` that stands for x, a vector.
-        variable: the `cvxpy.Variable`, or a list of them, whose value is the response; stacked, row by row.
+        variable: the `cvxpy.Variable`, or a list of them, whose value is the response; stacked, row
+            by row.
         tolerance: how accurate the response is, relative; given to the solver where it takes it.
         solver: a name CVXPY knows; Clarabel by default.
         options: more for the solver.
 
     Raises:
-        ResponseError: when the program is infeasible or unbounded at x, or the solver stops short, with its own words.
+        ResponseError: when the program is infeasible or unbounded at x, or the solver stops short,
+        with its own words.
 
     Example:
         >>> import cvxpy as cp
@@ -60,36 +63,61 @@ class CvxpyFollower:
     ) -> None:
         cp = _cvxpy()
         if not isinstance(problem, cp.Problem) or not problem.is_dcp(dpp=True):
-            raise ValueError(
-                "CvxpyFollower(problem=...) must be a cvxpy.Problem that is DPP: convex, with the parameter entering "
-                "so that CVXPY can compile it once."
+            raise ArgumentError(
+                "CvxpyFollower",
+                "problem",
+                "must be a cvxpy.Problem that is DPP: convex, with the parameter entering "
+                "so that CVXPY can compile it once.",
             )
         if (
             not isinstance(parameter, cp.Parameter)
             or parameter.ndim != 1
             or not _among(parameter, problem.parameters())
         ):
-            raise ValueError(
-                "CvxpyFollower(parameter=...) must be a vector parameter of the problem, cvxpy.Parameter(n)."
+            raise ArgumentError(
+                "CvxpyFollower",
+                "parameter",
+                "must be a vector parameter of the problem, cvxpy.Parameter(n).",
             )
-        if others := [other.name() for other in problem.parameters() if other is not parameter and other.value is None]:
-            raise ValueError(f"CvxpyFollower(problem=...) has another parameter without a value, {others[0]}.")
+        if others := [
+            other.name()
+            for other in problem.parameters()
+            if other is not parameter and other.value is None
+        ]:
+            raise ArgumentError(
+                "CvxpyFollower", "problem", f"has another parameter without a value, {others[0]}."
+            )
         variables = tuple(variable) if isinstance(variable, (list, tuple)) else (variable,)
         if not variables or not all(_among(part, problem.variables()) for part in variables):
-            raise ValueError("CvxpyFollower(variable=...) must be a variable of the problem, or a list of them.")
+            raise ArgumentError(
+                "CvxpyFollower", "variable", "must be a variable of the problem, or a list of them."
+            )
         object.__setattr__(self, "problem", problem)
         object.__setattr__(self, "parameter", parameter)
         object.__setattr__(self, "variables", variables)
-        object.__setattr__(self, "tolerance", as_positive(tolerance, "CvxpyFollower(tolerance=...)"))
+        object.__setattr__(self, "tolerance", as_positive(tolerance, "CvxpyFollower", "tolerance"))
         object.__setattr__(self, "solver", str(solver))
-        # The solver works in values, and a response is as accurate as the root of its value where that is flat.
-        accurate = {name: max(tolerance**2, 1e-12) for name in ("tol_gap_abs", "tol_gap_rel", "tol_feas")}
-        object.__setattr__(self, "options", (accurate if solver == "CLARABEL" else {}) | (options or {}))
+        # The solver works in values, and a response is as accurate as the root of its value where
+        # that is flat.
+        accurate = {
+            name: max(tolerance**2, 1e-12) for name in ("tol_gap_abs", "tol_gap_rel", "tol_feas")
+        }
+        object.__setattr__(
+            self, "options", (accurate if solver == "CLARABEL" else {}) | (options or {})
+        )
         object.__setattr__(self, "_lock", threading.Lock())
 
     def __reduce__(self) -> tuple[Any, ...]:
-        parts = (self.problem.objective, self.problem.constraints, self.parameter, self.variables)  # solvers stay here
-        return _rebuilt, (parts, {"tolerance": self.tolerance, "solver": self.solver, "options": self.options})
+        parts = (
+            self.problem.objective,
+            self.problem.constraints,
+            self.parameter,
+            self.variables,
+        )  # solvers stay here
+        return _rebuilt, (
+            parts,
+            {"tolerance": self.tolerance, "solver": self.solver, "options": self.options},
+        )
 
     def __call__(self, x: Point) -> Point:
         """Return y(x)."""
@@ -97,13 +125,19 @@ class CvxpyFollower:
             return np.array([self(row) for row in x])
         with self._lock:
             self._solve(self.problem, x)
-            return np.concatenate([np.ravel(part.value) for part in self.variables]).astype(np.float64)
+            return np.concatenate([np.ravel(part.value) for part in self.variables]).astype(
+                np.float64
+            )
 
-    def spread(self, x: Point, *, excess: float = 1e-6, directions: int = 3, seed: int = 0) -> float:
-        """Return how far apart two responses can be that cost the follower at most `excess` more than the best.
+    def spread(
+        self, x: Point, *, excess: float = 1e-6, directions: int = 3, seed: int = 0
+    ) -> float:
+        """Return how far apart two responses can be that cost the follower at most `excess` more
+        than the best.
 
-        Relative to the response; along a few random directions, two solves each. Of a strongly convex program it
-        shrinks with the root of the excess, of a program with several solutions not at all.
+        Relative to the response; along a few random directions, two solves each. Of a strongly
+        convex program it shrinks with the root of the excess, of a program with several solutions
+        not at all.
         """
         cp = _cvxpy()
         with self._lock:
@@ -111,13 +145,17 @@ class CvxpyFollower:
             best = float(self.problem.value)
             y = np.concatenate([np.ravel(part.value) for part in self.variables])
             sense = 1.0 if isinstance(self.problem.objective, cp.Minimize) else -1.0
-            room = sense * self.problem.objective.expr <= sense * best + excess * max(1.0, abs(best))
+            room = sense * self.problem.objective.expr <= sense * best + excess * max(
+                1.0, abs(best)
+            )
             stacked = cp.hstack([cp.vec(part, order="C") for part in self.variables])
             rng, widths = np.random.default_rng(seed), []
             for direction in rng.standard_normal((directions, y.size)):
                 unit, ends = direction / np.linalg.norm(direction), []
                 for sign in (1.0, -1.0):
-                    end = cp.Problem(cp.Minimize(sign * (unit @ stacked)), [*self.problem.constraints, room])
+                    end = cp.Problem(
+                        cp.Minimize(sign * (unit @ stacked)), [*self.problem.constraints, room]
+                    )
                     self._solve(end, x, options={})
                     ends.append(float(unit @ stacked.value))
                 widths.append(abs(ends[1] - ends[0]))
@@ -136,10 +174,14 @@ class CvxpyFollower:
         self.parameter.value = np.array(x, dtype=np.float64)
         try:
             with _one_at_a_time, warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # an inaccurate solution is not taken, and said to be one
+                warnings.simplefilter(
+                    "ignore"
+                )  # an inaccurate solution is not taken, and said to be one
                 problem.solve(solver=self.solver, **(self.options if options is None else options))
         except Exception as error:
-            raise ResponseError(f"CvxpyFollower: {self.solver} failed at x = {x}: {error}") from error
+            raise ResponseError(
+                f"CvxpyFollower: {self.solver} failed at x = {x}: {error}"
+            ) from error
         if problem.status != "optimal":
             raise ResponseError(f"CvxpyFollower: {self.solver} says {problem.status!r} at x = {x}.")
 

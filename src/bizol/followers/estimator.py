@@ -11,7 +11,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bizol.arrays import Point, Points, as_positive
+from bizol.arrays import ArgumentError, Point, Points, as_positive
 from bizol.problem import ResponseError
 
 _one_at_a_time = threading.Lock()  # the filter of warnings belongs to the process
@@ -20,19 +20,20 @@ _one_at_a_time = threading.Lock()  # the filter of warnings belongs to the proce
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class FittedEstimator:
-    """A scikit-learn estimator, fitted anew for each decision; the response is its coefficients, the intercept last.
+    """A scikit-learn estimator, fitted anew for each decision; the response is its coefficients,
+    the intercept last.
 
     The decision holds the logarithms of the named parameters, so that it may be any number: with
     `parameters=("alpha",)`, x = (log α,). Give `transform` for another meaning.
 
     Args:
-        estimator: an unfitted estimator with `coef_` after fitting, such as `Ridge`, `ElasticNet`, `LogisticRegression`
-            or `SVC(kernel="linear")`. It is cloned, never changed.
+        estimator: an unfitted estimator with `coef_` after fitting, such as `Ridge`, `ElasticNet`,
+            `LogisticRegression` or `SVC(kernel="linear")`. It is cloned, never changed.
         features, targets: the training set, (samples, features) and (samples,).
         parameters: the names of the parameters the decision is about, in its order.
         transform: from x to a dictionary of parameters, instead of their exponentials.
-        tolerance: how accurate the coefficients are, relative; a matter of the estimator's own `tol`, which should be
-            well below it.
+        tolerance: how accurate the coefficients are, relative; a matter of the estimator's own
+            `tol`, which should be well below it.
 
     Raises:
         ResponseError: when fitting fails or does not converge, with what scikit-learn says.
@@ -64,19 +65,31 @@ class FittedEstimator:
     ) -> None:
         _clone()
         if isinstance(estimator, type) or not hasattr(estimator, "get_params"):
-            raise ValueError(f"FittedEstimator(estimator=...) must be an estimator of scikit-learn, got {estimator!r}.")
+            raise ArgumentError(
+                "FittedEstimator",
+                "estimator",
+                f"must be an estimator of scikit-learn, got {estimator!r}.",
+            )
         if isinstance(parameters, str) or (not parameters) == (transform is None):
-            raise ValueError(
-                "FittedEstimator(parameters=...) must be names, as a list, or transform=... given instead."
+            raise ArgumentError(
+                "FittedEstimator",
+                "parameters",
+                "must be names, as a list, or transform=... given instead.",
             )
         if unknown := [name for name in parameters if name not in estimator.get_params()]:
-            raise ValueError(f"FittedEstimator(parameters=...): {type(estimator).__name__} has no {unknown[0]!r}.")
+            raise ArgumentError(
+                "FittedEstimator",
+                "parameters",
+                f": {type(estimator).__name__} has no {unknown[0]!r}.",
+            )
         object.__setattr__(self, "estimator", estimator)
         object.__setattr__(self, "features", np.array(features, dtype=np.float64))
         object.__setattr__(self, "targets", np.array(targets))
         object.__setattr__(self, "parameters", tuple(parameters))
         object.__setattr__(self, "transform", transform)
-        object.__setattr__(self, "tolerance", as_positive(tolerance, "FittedEstimator(tolerance=...)"))
+        object.__setattr__(
+            self, "tolerance", as_positive(tolerance, "FittedEstimator", "tolerance")
+        )
 
     def __call__(self, x: Point) -> Point:
         """Return y(x): coefficients, then the intercept where there is one."""
@@ -102,7 +115,9 @@ class FittedEstimator:
         if self.transform is not None:
             return self.transform(x)
         if len(x) != len(self.parameters):
-            raise ValueError(f"{len(self.parameters)} parameters are named, and x has {len(x)} entries")
+            raise ValueError(
+                f"{len(self.parameters)} parameters are named, and x has {len(x)} entries"
+            )
         return {name: float(np.exp(value)) for name, value in zip(self.parameters, x, strict=True)}
 
 
@@ -110,5 +125,7 @@ def _clone() -> Any:
     try:
         from sklearn.base import clone
     except ImportError as error:
-        raise ImportError("FittedEstimator needs scikit-learn: pip install 'bizol[sklearn]'.") from error
+        raise ImportError(
+            "FittedEstimator needs scikit-learn: pip install 'bizol[sklearn]'."
+        ) from error
     return clone

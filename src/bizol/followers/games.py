@@ -8,27 +8,31 @@ from typing import Any, final
 
 import numpy as np
 
-from bizol.arrays import Point, Points, as_matrix, as_positive, as_size
+from bizol.arrays import ArgumentError, Point, Points, as_matrix, as_positive, as_size
 from bizol.feasible_sets.protocol import ProjectableSet
-from bizol.followers.structure import attainable, subsets
 from bizol.problem import ResponseError
+from bizol.structure.pieces import attainable, subsets
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VariationalEquilibrium:
-    """The solution of a strongly monotone variational inequality: Nash equilibria, and everything they generalize.
+    """The solution of a strongly monotone variational inequality: Nash equilibria, and everything
+    they generalize.
 
         y(x) ∈ Y   with   ⟨F(x, y(x)), z − y(x)⟩ ≥ 0   for all z ∈ Y
 
-    For a game, F stacks the gradient of each player's cost by that player's own strategy. Solved by the extragradient
-    method with a step that adapts. It stops when the error is below the tolerance for sure: with ⟨F(y) − F(z), y − z⟩ ≥
-    μ‖y − z‖², a point y and z = Π(y − γF(y)) satisfy ‖z − y(x)‖ ≤ (‖y − z‖/γ + ‖F(y) − F(z)‖)/μ.
+    For a game, F stacks the gradient of each player's cost by that player's own strategy. Solved by
+    the extragradient method with a step that adapts. It stops when the error is below the tolerance
+    for sure: with ⟨F(y) − F(z), y − z⟩ ≥ μ‖y − z‖², a point y and z = Π(y − γF(y)) satisfy ‖z −
+    y(x)‖ ≤ (‖y − z‖/γ + ‖F(y) − F(z)‖)/μ.
 
     Args:
         operator: F, from x (n,) and y (m,) to (m,).
-        strategies: Y, a set with `project`; `bizol.Product` for players with strategies of their own.
-        monotonicity: μ > 0. A pair of points that contradicts it is reported: then there may be several equilibria.
+        strategies: Y, a set with `project`; `bizol.Product` for players with strategies of their
+            own.
+        monotonicity: μ > 0. A pair of points that contradicts it is reported: then there may be
+            several equilibria.
         tolerance: of the response, relative to its size where that exceeds 1.
         iterations: how many to make before giving up.
 
@@ -55,14 +59,18 @@ class VariationalEquilibrium:
 
     def __post_init__(self) -> None:
         if not callable(self.operator):
-            raise ValueError(f"VariationalEquilibrium(operator=...) must be callable, got {self.operator!r}.")
-        if not callable(getattr(self.strategies, "project", None)):
-            raise ValueError(
-                "VariationalEquilibrium(strategies=...) must be a set with `project`, as bizol.Box has it."
+            raise ArgumentError(
+                "VariationalEquilibrium", "operator", f"must be callable, got {self.operator!r}."
             )
-        as_positive(self.monotonicity, "VariationalEquilibrium(monotonicity=...)")
-        as_positive(self.tolerance, "VariationalEquilibrium(tolerance=...)")
-        as_size(self.iterations, "VariationalEquilibrium(iterations=...)")
+        if not callable(getattr(self.strategies, "project", None)):
+            raise ArgumentError(
+                "VariationalEquilibrium",
+                "strategies",
+                "must be a set with `project`, as bizol.Box has it.",
+            )
+        as_positive(self.monotonicity, "VariationalEquilibrium", "monotonicity")
+        as_positive(self.tolerance, "VariationalEquilibrium", "tolerance")
+        as_size(self.iterations, "VariationalEquilibrium", "iterations")
 
     def __call__(self, x: Point) -> Point:
         """Return y(x)."""
@@ -87,10 +95,12 @@ class VariationalEquilibrium:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class AggregativeGame:
-    """Many players who meet in an average only, as buyers do in a price; each has limits of its own.
+    """Many players who meet in an average only, as buyers do in a price; each has limits of its
+    own.
 
-    Player i chooses yᵢ between its limits and minimizes ½ yᵢᵀDᵢyᵢ + (cᵢ + Kᵢx + C ȳ)ᵀyᵢ, where ȳ is the mean of all
-    players' choices, its own included. The response stacks y₁, …, y_N. It is piecewise affine.
+    Player i chooses yᵢ between its limits and minimizes ½ yᵢᵀDᵢyᵢ + (cᵢ + Kᵢx + C ȳ)ᵀyᵢ, where ȳ is
+    the mean of all players' choices, its own included. The response stacks y₁, …, y_N. It is
+    piecewise affine.
 
     Args:
         curvature: D, (N, d), positive: the diagonals of the Dᵢ.
@@ -101,7 +111,8 @@ class AggregativeGame:
         tolerance: of the response, relative to its size where that exceeds 1.
 
     Raises:
-        ValueError: when the game is not strongly monotone, so that its equilibrium may not be unique.
+        ValueError: when the game is not strongly monotone, so that its equilibrium may not be
+        unique.
 
     Example:
         >>> game = AggregativeGame(curvature=np.ones((2, 1)), offset=[[-3.0], [-3.0]], matrix=np.ones((2, 1, 1)),
@@ -120,31 +131,39 @@ class AggregativeGame:
     tolerance: float = 1e-9
 
     def __post_init__(self) -> None:
-        curvature = as_matrix(self.curvature, "AggregativeGame(curvature=...)")
+        curvature = as_matrix(self.curvature, "AggregativeGame", "curvature")
         shape = curvature.shape
         for name in ("offset", "lower", "upper"):
-            part = as_matrix(getattr(self, name), f"AggregativeGame({name}=...)")
+            part = as_matrix(getattr(self, name), "AggregativeGame", name)
             if part.shape != shape:
-                raise ValueError(f"AggregativeGame({name}=...) must have shape {shape}, got {part.shape}.")
+                raise ArgumentError(
+                    "AggregativeGame", name, f"must have shape {shape}, got {part.shape}."
+                )
             object.__setattr__(self, name, part)
         matrix = np.array(self.matrix, dtype=np.float64)
-        price = as_matrix(self.price, "AggregativeGame(price=...)", columns=shape[1])
+        price = as_matrix(self.price, "AggregativeGame", "price", columns=shape[1])
         if matrix.ndim != 3 or matrix.shape[:2] != shape or price.shape[0] != shape[1]:
-            raise ValueError(
-                f"AggregativeGame(matrix=..., price=...) must have shapes {(*shape, 'n')} and {(shape[1], shape[1])}, "
-                f"got {matrix.shape} and {price.shape}."
+            raise ArgumentError(
+                "AggregativeGame",
+                ("matrix", "price"),
+                f"must have shapes {(*shape, 'n')} and {(shape[1], shape[1])}, "
+                f"got {matrix.shape} and {price.shape}.",
             )
         if (self.lower > self.upper).any():
             player = int(np.argmax((self.lower > self.upper).any(axis=1)))
-            raise ValueError(f"AggregativeGame(lower=..., upper=...) leaves player {player} no choice at all.")
+            raise ArgumentError(
+                "AggregativeGame", ("lower", "upper"), f"leaves player {player} no choice at all."
+            )
         object.__setattr__(self, "curvature", curvature)
         object.__setattr__(self, "matrix", matrix)
         object.__setattr__(self, "price", price)
-        as_positive(self.tolerance, "AggregativeGame(tolerance=...)")
+        as_positive(self.tolerance, "AggregativeGame", "tolerance")
         if self.monotonicity <= 0:
-            raise ValueError(
-                f"AggregativeGame(curvature=..., price=...) must be strongly monotone, or the equilibrium may not be "
-                f"unique: the least curvature and the price leave {self.monotonicity:.3g}."
+            raise ArgumentError(
+                "AggregativeGame",
+                ("curvature", "price"),
+                f"must be strongly monotone, or the equilibrium may not be "
+                f"unique: the least curvature and the price leave {self.monotonicity:.3g}.",
             )
 
     @property
@@ -162,7 +181,11 @@ class AggregativeGame:
 
         def pull(y: Point) -> Point:
             choices = y.reshape(shape)
-            forces = self.curvature * choices + choices.mean(axis=0) @ self.price.T + choices @ self.price / shape[0]
+            forces = (
+                self.curvature * choices
+                + choices.mean(axis=0) @ self.price.T
+                + choices @ self.price / shape[0]
+            )
             return np.asarray(forces.ravel() + cost)
 
         return extragradient(
@@ -191,8 +214,12 @@ class AggregativeGame:
                 jacobian[free] = np.linalg.solve(system[np.ix_(free, free)], -moves[free])
             loose = np.setdiff1d(undecided, chosen)
             drift = system @ jacobian + moves
-            rows = inward[:, None] * np.where(np.isin(np.arange(y.size), chosen)[:, None], jacobian, drift)
-            if undecided.size == 0 or attainable(rows[np.concatenate([chosen, loose]).astype(np.int64)]):
+            rows = inward[:, None] * np.where(
+                np.isin(np.arange(y.size), chosen)[:, None], jacobian, drift
+            )
+            if undecided.size == 0 or attainable(
+                rows[np.concatenate([chosen, loose]).astype(np.int64)]
+            ):
                 found.append(jacobian)
         return found
 
@@ -214,10 +241,11 @@ def extragradient(
     iterations: int,
     what: str,
 ) -> Point:
-    """Solve a strongly monotone variational inequality until the error is below the tolerance for sure.
+    """Solve a strongly monotone variational inequality until the error is below the tolerance for
+    sure.
 
-    A trial step y → z = Π(y − γF(y)), then the step itself, y → Π(y − γF(z)); γ is such that γ‖F(y) − F(z)‖ stays below
-    0.9 ‖y − z‖ (Khobotov's rule), and grows a little where there is room.
+    A trial step y → z = Π(y − γF(y)), then the step itself, y → Π(y − γF(z)); γ is such that γ‖F(y)
+    − F(z)‖ stays below 0.9 ‖y − z‖ (Khobotov's rule), and grows a little where there is room.
     """
     y, step, error = project(start), 1.0 / monotonicity, np.inf
     for _ in range(iterations):
@@ -231,7 +259,9 @@ def extragradient(
             if step * turn <= 0.9 * apart or apart == 0:
                 break
             step = max(0.7 * apart / turn, step / 10)
-        if (force - there) @ (y - trial) < 0.999 * monotonicity * apart**2 - 1e-12 * np.linalg.norm(force) * apart:
+        if (force - there) @ (y - trial) < 0.999 * monotonicity * apart**2 - 1e-12 * np.linalg.norm(
+            force
+        ) * apart:
             raise ResponseError(
                 f"{what}: it is not strongly monotone with μ = {monotonicity:g}, between y = {y} and {trial}; "
                 f"there may be several equilibria."
@@ -242,4 +272,6 @@ def extragradient(
         y = project(y - step * there)
         if step * turn < 0.5 * apart:
             step *= 1.2
-    raise ResponseError(f"{what}: after {iterations} iterations its error is {error:.1e}, more than {tolerance:.1e}.")
+    raise ResponseError(
+        f"{what}: after {iterations} iterations its error is {error:.1e}, more than {tolerance:.1e}."
+    )

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any, final
 from urllib.parse import urlsplit
 
-from bizol.arrays import Point, as_positive
+from bizol.arrays import ArgumentError, Point, as_positive
 
 LOCAL = ("localhost", "127.0.0.1", "::1")
 
@@ -17,16 +17,17 @@ LOCAL = ("localhost", "127.0.0.1", "::1")
 @final
 @dataclass(frozen=True, slots=True)
 class Http:
-    """Ask a service: `{"x": [...], "seed": null}` is posted to an address, which answers `{"y": [...]}`.
+    """Ask a service: `{"x": [...], "seed": null}` is posted to an address, which answers `{"y":
+    [...]}`.
 
-    A connection that fails and a status of 500 or above count as lost, and are asked again; any other status is final.
-    Certificates are verified and redirects are not followed.
+    A connection that fails and a status of 500 or above count as lost, and are asked again; any
+    other status is final. Certificates are verified and redirects are not followed.
 
     Args:
         url: the address, https, or http where no token is sent or the service is on this machine.
         timeout: seconds after which a service that says nothing is given up.
-        token: the name of an environment variable with a token, sent as a bearer token; it is read at every query, and
-            neither kept nor written anywhere.
+        token: the name of an environment variable with a token, sent as a bearer token; it is read
+            at every query, and neither kept nor written anywhere.
 
     Example:
         >>> Http("https://example.org/respond", token="MARKET_TOKEN")
@@ -39,14 +40,22 @@ class Http:
     token: str | None = None
 
     def __post_init__(self) -> None:
-        as_positive(self.timeout, "Http(timeout=...)")
+        as_positive(self.timeout, "Http", "timeout")
         parts = urlsplit(self.url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError(f"Http(url=...) must be an http or https address, got {self.url!r}.")
+            raise ArgumentError(
+                "Http", "url", f"must be an http or https address, got {self.url!r}."
+            )
         if parts.username or parts.password:
-            raise ValueError("Http(url=...) must not hold a password; give the name of a variable as Http(token=...).")
+            raise ArgumentError(
+                "Http",
+                "url",
+                "must not hold a password; give the name of a variable as Http(token=...).",
+            )
         if self.token and parts.scheme == "http" and parts.hostname not in LOCAL:
-            raise ValueError("Http(token=...) is sent by https only: over http anyone on the way can read it.")
+            raise ArgumentError(
+                "Http", "token", "is sent by https only: over http anyone on the way can read it."
+            )
 
     def __call__(self, x: Point, seed: int | None = None) -> Any:
         """Ask about one decision."""
@@ -58,7 +67,8 @@ class Http:
         request = urllib.request.Request(
             self.url,
             data=json.dumps({"x": x.tolist(), "seed": seed}).encode(),
-            headers={"Content-Type": "application/json"} | ({"Authorization": f"Bearer {token}"} if token else {}),
+            headers={"Content-Type": "application/json"}
+            | ({"Authorization": f"Bearer {token}"} if token else {}),
             method="POST",
         )
         try:
@@ -82,7 +92,9 @@ class Http:
         if self.token is None:
             return None
         if not (token := os.environ.get(self.token)):
-            raise PermissionError(f"the environment variable {self.token} of Http(token=...) is not set")
+            raise PermissionError(
+                f"the environment variable {self.token} of Http(token=...) is not set"
+            )
         return token
 
 

@@ -10,7 +10,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bizol.arrays import Point, Points, as_vector
+from bizol.arrays import ArgumentError, Point, Points, as_vector
 from bizol.followers.projections import BallProjection, BoxProjection, SimplexProjection
 from bizol.problem import ResponseError
 
@@ -20,8 +20,8 @@ from bizol.problem import ResponseError
 class Population:
     """Any followers side by side: y(x) = (y₁(x), …, y_N(x)).
 
-    Where each answer moves by at most ℓ‖dx‖, the stacked one moves by up to √N ℓ‖dx‖. An averaged objective
-    (`objectives.Average`) makes up for it: its ∇₂φ shrinks with 1/√N.
+    Where each answer moves by at most ℓ‖dx‖, the stacked one moves by up to √N ℓ‖dx‖. An averaged
+    objective (`objectives.Average`) makes up for it: its ∇₂φ shrinks with 1/√N.
 
     Args:
         followers: from x (n,) to the response of one agent, a vector; sizes may differ.
@@ -43,11 +43,16 @@ class Population:
     vectorized: bool = False
 
     def __init__(
-        self, followers: Sequence[Callable[[Any], Any]], executor: Executor | None = None, vectorized: bool = False
+        self,
+        followers: Sequence[Callable[[Any], Any]],
+        executor: Executor | None = None,
+        vectorized: bool = False,
     ) -> None:
         agents = tuple(followers)
         if not agents or not all(callable(agent) for agent in agents):
-            raise ValueError(f"Population(followers=...) must be callables, at least one, got {followers!r}.")
+            raise ArgumentError(
+                "Population", "followers", f"must be callables, at least one, got {followers!r}."
+            )
         object.__setattr__(self, "followers", agents)
         object.__setattr__(self, "executor", executor)
         object.__setattr__(self, "vectorized", bool(vectorized))
@@ -65,7 +70,9 @@ class Population:
         if self.executor is None:
             answers = [self._ask(agent, x) for agent in range(len(self.followers))]
         else:
-            futures = [self.executor.submit(self._ask, agent, x) for agent in range(len(self.followers))]
+            futures = [
+                self.executor.submit(self._ask, agent, x) for agent in range(len(self.followers))
+            ]
             answers = [future.result() for future in futures]
         return np.concatenate(answers, axis=-1)
 
@@ -85,9 +92,11 @@ class Population:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class ProjectionPopulation:
-    """Many small agents with capacities, in closed form: yᵢ(x) = Π(dᵢ + Aᵢx) onto Yᵢ, all computed as one array.
+    """Many small agents with capacities, in closed form: yᵢ(x) = Π(dᵢ + Aᵢx) onto Yᵢ, all computed
+    as one array.
 
-    Yᵢ is a box (`lower`, `upper`), a ball around 0 (`radius`), or the ways to share out a total (`total`).
+    Yᵢ is a box (`lower`, `upper`), a ball around 0 (`radius`), or the ways to share out a total
+    (`total`).
 
     Args:
         matrix: A, (N, d, n).
@@ -122,26 +131,45 @@ class ProjectionPopulation:
     ) -> None:
         maps, offsets = np.array(matrix, dtype=np.float64), np.array(offset, dtype=np.float64)
         if maps.ndim != 3 or offsets.shape != maps.shape[:2] or maps.size == 0:
-            raise ValueError(
-                f"ProjectionPopulation(matrix=..., offset=...) must have shapes (N, d, n) and (N, d), "
-                f"got {maps.shape} and {offsets.shape}."
+            raise ArgumentError(
+                "ProjectionPopulation",
+                ("matrix", "offset"),
+                f"must have shapes (N, d, n) and (N, d), got {maps.shape} and {offsets.shape}.",
             )
-        if ((lower is None) != (upper is None)) or sum(part is not None for part in (lower, radius, total)) != 1:
-            raise ValueError("ProjectionPopulation(...) takes lower and upper, or radius, or total, and nothing else.")
+        if ((lower is None) != (upper is None)) or sum(
+            part is not None for part in (lower, radius, total)
+        ) != 1:
+            raise ValueError(
+                "ProjectionPopulation(...) takes lower and upper, or radius, or total, and nothing else."
+            )
         object.__setattr__(self, "matrix", maps)
         object.__setattr__(self, "offset", offsets)
         for name, part in {"lower": lower, "upper": upper}.items():
-            value = None if part is None else np.array(np.broadcast_to(np.asarray(part, float), offsets.shape))
+            value = (
+                None
+                if part is None
+                else np.array(np.broadcast_to(np.asarray(part, float), offsets.shape))
+            )
             object.__setattr__(self, name, value)
         for name, part in {"radius": radius, "total": total}.items():
-            called = f"ProjectionPopulation({name}=...)"
-            value = None if part is None else as_vector(np.broadcast_to(np.asarray(part, float), len(maps)), called)
+            owner = "ProjectionPopulation"
+            value = (
+                None
+                if part is None
+                else as_vector(np.broadcast_to(np.asarray(part, float), len(maps)), owner, name)
+            )
             if value is not None and value.min() <= 0:
-                raise ValueError(f"{called} must be positive, got {value.min():g} for agent {int(value.argmin())}.")
+                agent = int(value.argmin())
+                what = f"must be positive, got {value[agent]:g} for agent {agent}."
+                raise ArgumentError(owner, name, what)
             object.__setattr__(self, name, value)
         if self.lower is not None and self.upper is not None and (self.lower > self.upper).any():
             agent = int(np.argmax((self.lower > self.upper).any(axis=1)))
-            raise ValueError(f"ProjectionPopulation(lower=..., upper=...) leaves agent {agent} no choice at all.")
+            raise ArgumentError(
+                "ProjectionPopulation",
+                ("lower", "upper"),
+                f"leaves agent {agent} no choice at all.",
+            )
 
     def __call__(self, x: Point) -> Point:
         """Return y(x), (N d,), or (k, N d) for k decisions."""
@@ -168,15 +196,23 @@ class ProjectionPopulation:
 
     def limiting_jacobians(self, x: Point, tolerance: float = 1e-9) -> list[Points]:
         """Return the Jacobians of the pieces around x, where no more than one agent is at a kink."""
-        return _stacked([self.agent(index).limiting_jacobians(x, tolerance) for index in range(len(self.matrix))])
+        return _stacked(
+            [
+                self.agent(index).limiting_jacobians(x, tolerance)
+                for index in range(len(self.matrix))
+            ]
+        )
 
 
 def _share_out(agents: NDArray[np.float64], totals: Point) -> None:
-    """Project rows (k, N, d) onto {y ≥ 0, Σ y = total}, in place: everyone above a level gets what is above it.
+    """Project rows (k, N, d) onto {y ≥ 0, Σ y = total}, in place: everyone above a level gets what
+    is above it.
 
     The level rises as those below it drop out, in at most d rounds (Michelot).
     """
-    columns = np.moveaxis(agents, -1, 0).copy()  # (d, k, N): what is done for each agent is done for all at once
+    columns = np.moveaxis(
+        agents, -1, 0
+    ).copy()  # (d, k, N): what is done for each agent is done for all at once
     level = (columns.sum(axis=0) - totals) / len(columns)
     for _ in range(len(columns)):
         above = columns > level
@@ -198,4 +234,7 @@ def _stacked(jacobians: list[list[Points]]) -> list[Points]:
             f"together is not looked into."
         )
     choices = range(len(jacobians[kinked[0]]) if kinked else 1)
-    return [np.concatenate([found[choice if len(found) > 1 else 0] for found in jacobians]) for choice in choices]
+    return [
+        np.concatenate([found[choice if len(found) > 1 else 0] for found in jacobians])
+        for choice in choices
+    ]

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, final
 
 import numpy as np
 
-from bizol.arrays import Point, Points, as_matrix, as_size, as_vector
+from bizol.arrays import ArgumentError, Point, Points, as_matrix, as_size, as_vector
 from bizol.followers.quadratic_program import QuadraticProgram
 from bizol.problem import ResponseError
 
@@ -16,14 +16,18 @@ from bizol.problem import ResponseError
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PredictiveControl:
-    """Linear model predictive control in closed loop: y(x) is the path of the system under a controller tuned by x.
+    """Linear model predictive control in closed loop: y(x) is the path of the system under a
+    controller tuned by x.
 
-    The system s⁺ = A s + B u starts at `initial`. At every step the controller plans `horizon` inputs that minimize
+    The system s⁺ = A s + B u starts at `initial`. At every step the controller plans `horizon`
+    inputs that minimize
 
-        Σₖ ½ (sₖᵀ diag(q) sₖ + uₖᵀ diag(r) uₖ) + ½ s_HᵀP s_H     with   lower ≤ uₖ ≤ upper,   |s| ≤ state_limit,
+        Σₖ ½ (sₖᵀ diag(q) sₖ + uₖᵀ diag(r) uₖ) + ½ s_HᵀP s_H     with   lower ≤ uₖ ≤ upper,   |s| ≤
+        state_limit,
 
-    where P solves the Riccati equation, and applies the first of them. The decision is (log q, log r), or what
-    `weights` makes of it. The response holds the states s₁, …, s_T and then the inputs u₀, …, u_{T−1}, step after step.
+    where P solves the Riccati equation, and applies the first of them. The decision is (log q, log
+    r), or what `weights` makes of it. The response holds the states s₁, …, s_T and then the inputs
+    u₀, …, u_{T−1}, step after step.
 
     Args:
         A, B: (s, s) and (s, i), the system, which the controller knows.
@@ -31,8 +35,10 @@ class PredictiveControl:
         steps: T, how long it runs.
         horizon: H.
         lower, upper: (i,), the limits of the inputs.
-        state_limit: (s,), on every state planned, infinite by default; at some x it may not be possible to respect it.
-        weights: from x to (q, r), all positive; by default the exponentials of the first s and the last i entries.
+        state_limit: (s,), on every state planned, infinite by default; at some x it may not be
+            possible to respect it.
+        weights: from x to (q, r), all positive; by default the exponentials of the first s and the
+            last i entries.
         disturbance: (T, s), added to the state at every step; unknown to the controller.
 
     Raises:
@@ -45,7 +51,9 @@ class PredictiveControl:
 
     """
 
-    tolerance: ClassVar[float] = 1e-8  # every input is that of a quadratic program, and errors pass through the system
+    tolerance: ClassVar[float] = (
+        1e-8  # every input is that of a quadratic program, and errors pass through the system
+    )
 
     A: Points
     B: Points
@@ -59,27 +67,47 @@ class PredictiveControl:
     disturbance: Points | None = None
 
     def __post_init__(self) -> None:
-        called = "PredictiveControl({}=...)".format
-        system = as_matrix(self.A, called("A"))
+        system = as_matrix(self.A, "PredictiveControl", "A")
         size = len(system)
         if system.shape != (size, size):
-            raise ValueError(f"PredictiveControl(A=...) must be square, got {system.shape}.")
-        inputs = as_matrix(self.B, called("B"))
+            raise ArgumentError("PredictiveControl", "A", f"must be square, got {system.shape}.")
+        inputs = as_matrix(self.B, "PredictiveControl", "B")
         if len(inputs) != size:
-            raise ValueError(f"PredictiveControl(B=...) must have {size} rows, got {len(inputs)}.")
-        for name, count in {"initial": size, "lower": inputs.shape[1], "upper": inputs.shape[1]}.items():
-            object.__setattr__(self, name, as_vector(getattr(self, name), called(name), size=count, finite=True))
+            raise ArgumentError(
+                "PredictiveControl", "B", f"must have {size} rows, got {len(inputs)}."
+            )
+        for name, count in {
+            "initial": size,
+            "lower": inputs.shape[1],
+            "upper": inputs.shape[1],
+        }.items():
+            object.__setattr__(
+                self,
+                name,
+                as_vector(getattr(self, name), "PredictiveControl", name, size=count, finite=True),
+            )
         if (self.lower >= self.upper).any():
-            raise ValueError("PredictiveControl(lower=..., upper=...) must leave every input a choice.")
+            raise ArgumentError(
+                "PredictiveControl", ("lower", "upper"), "must leave every input a choice."
+            )
         limit = np.full(size, np.inf) if self.state_limit is None else self.state_limit
-        object.__setattr__(self, "state_limit", as_vector(limit, called("state_limit"), size=size))
-        steps, horizon = as_size(self.steps, called("steps")), as_size(self.horizon, called("horizon"))
+        object.__setattr__(
+            self, "state_limit", as_vector(limit, "PredictiveControl", "state_limit", size=size)
+        )
+        steps, horizon = (
+            as_size(self.steps, "PredictiveControl", "steps"),
+            as_size(self.horizon, "PredictiveControl", "horizon"),
+        )
         object.__setattr__(self, "steps", steps)
         object.__setattr__(self, "horizon", horizon)
         pushed = np.zeros((steps, size)) if self.disturbance is None else self.disturbance
-        object.__setattr__(self, "disturbance", as_matrix(pushed, called("disturbance"), columns=size))
+        object.__setattr__(
+            self, "disturbance", as_matrix(pushed, "PredictiveControl", "disturbance", columns=size)
+        )
         if len(np.asarray(self.disturbance)) != steps:
-            raise ValueError(f"PredictiveControl(disturbance=...) must have {steps} rows, one per step.")
+            raise ArgumentError(
+                "PredictiveControl", "disturbance", f"must have {steps} rows, one per step."
+            )
         object.__setattr__(self, "A", system)
         object.__setattr__(self, "B", inputs)
 
@@ -93,7 +121,9 @@ class PredictiveControl:
             try:
                 applied = controller(state)[: self.B.shape[1]]
             except ResponseError as error:
-                raise ResponseError(f"PredictiveControl has no plan at step {step} for x = {x}: {error}") from error
+                raise ResponseError(
+                    f"PredictiveControl has no plan at step {step} for x = {x}: {error}"
+                ) from error
             state = self.A @ state + self.B @ applied + push
             states.append(state)
             inputs.append(applied)
@@ -111,7 +141,12 @@ class PredictiveControl:
         limit = np.tile(np.asarray(self.state_limit), self.horizon)
         held = np.isfinite(limit)
         normals = [np.eye(count), -np.eye(count), forced[held], -forced[held]]
-        sides = [np.tile(self.upper, self.horizon), -np.tile(self.lower, self.horizon), limit[held], limit[held]]
+        sides = [
+            np.tile(self.upper, self.horizon),
+            -np.tile(self.lower, self.horizon),
+            limit[held],
+            limit[held],
+        ]
         moves = [np.zeros((2 * count, len(q))), -free[held], free[held]]
         return QuadraticProgram(
             (hessian + hessian.T) / 2,
@@ -125,11 +160,15 @@ class PredictiveControl:
     def _weights(self, x: Point) -> tuple[Point, Point]:
         size, inputs = self.B.shape
         if self.weights is None and len(x) != size + inputs:
-            raise ValueError(f"PredictiveControl takes x of size {size + inputs}, log q and log r, got {len(x)}.")
+            raise ValueError(
+                f"PredictiveControl takes x of size {size + inputs}, log q and log r, got {len(x)}."
+            )
         q, r = (np.exp(x[:size]), np.exp(x[size:])) if self.weights is None else self.weights(x)
         q, r = np.asarray(q, dtype=np.float64), np.asarray(r, dtype=np.float64)
         if q.shape != (size,) or r.shape != (inputs,) or not (np.append(q, r) > 0).all():
-            raise ResponseError(f"PredictiveControl(weights=...) must return q > 0 and r > 0 at x = {x}, got {q}, {r}.")
+            raise ResponseError(
+                f"PredictiveControl(weights=...) must return q > 0 and r > 0 at x = {x}, got {q}, {r}."
+            )
         return q, r
 
     def _terminal(self, q: Point, r: Point, x: Point) -> Points:

@@ -1,6 +1,7 @@
 """Followers with limited capacity: what they would like to do, projected onto what they can do.
 
-Section V of the paper: a follower with baseline d, moved by the incentive A x, minimizes its discomfort
+Section V of the paper: a follower with baseline d, moved by the incentive A x, minimizes its
+discomfort
 
     g(x, y) = ½ ‖y − d‖² − (A x)ᵀ y     over y ∈ Y,     so that     y(x) = Π_Y(d + A x).
 """
@@ -15,9 +16,9 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bizol.arrays import Point, Points, as_matrix, as_positive, as_vector
+from bizol.arrays import ArgumentError, Point, Points, as_matrix, as_positive, as_vector
 from bizol.feasible_sets.simplices import fill_to_level
-from bizol.followers.structure import (
+from bizol.structure.pieces import (
     Pieces,
     SetVariation,
     Smoothed,
@@ -38,9 +39,11 @@ from bizol.followers.structure import (
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class BoxProjection:
-    """Individual capacities: y(x) = Π(d + A x) onto {lower ≤ y ≤ upper}, a piecewise affine response.
+    """Individual capacities: y(x) = Π(d + A x) onto {lower ≤ y ≤ upper}, a piecewise affine
+    response.
 
-    A piece is labeled by what each agent does: −1 at its lower, 1 at its upper capacity, 0 in between.
+    A piece is labeled by what each agent does: −1 at its lower, 1 at its upper capacity, 0 in
+    between.
 
     Args:
         matrix: A, (m, n).
@@ -59,15 +62,19 @@ class BoxProjection:
     lower: Point
     upper: Point
 
-    def __init__(self, matrix: ArrayLike, offset: ArrayLike, lower: ArrayLike, upper: ArrayLike) -> None:
-        object.__setattr__(self, "matrix", as_matrix(matrix, "BoxProjection(matrix=...)"))
+    def __init__(
+        self, matrix: ArrayLike, offset: ArrayLike, lower: ArrayLike, upper: ArrayLike
+    ) -> None:
+        object.__setattr__(self, "matrix", as_matrix(matrix, "BoxProjection", "matrix"))
         size = self.matrix.shape[0]
-        object.__setattr__(self, "offset", as_vector(offset, "BoxProjection(offset=...)", size=size))
-        object.__setattr__(self, "lower", as_vector(lower, "BoxProjection(lower=...)", size=size))
-        object.__setattr__(self, "upper", as_vector(upper, "BoxProjection(upper=...)", size=size))
+        object.__setattr__(self, "offset", as_vector(offset, "BoxProjection", "offset", size=size))
+        object.__setattr__(self, "lower", as_vector(lower, "BoxProjection", "lower", size=size))
+        object.__setattr__(self, "upper", as_vector(upper, "BoxProjection", "upper", size=size))
         if (self.lower > self.upper).any():
             index = int(np.argmax(self.lower > self.upper))
-            raise ValueError(f"BoxProjection(lower=..., upper=...) leaves agent {index} no choice at all.")
+            raise ArgumentError(
+                "BoxProjection", ("lower", "upper"), f"leaves agent {index} no choice at all."
+            )
 
     def __call__(self, x: Point) -> Point:
         """Return y(x)."""
@@ -91,10 +98,14 @@ class BoxProjection:
         """Zero: every piece is affine."""
         return 0.0
 
-    def kinks(self, x: Point, radius: float, tolerance: float) -> tuple[NDArray[np.int64], NDArray[np.int64], Point]:
-        """Return the kinks within `radius` of x: the agent, the side (−1 lower, 1 upper), and the distance to it.
+    def kinks(
+        self, x: Point, radius: float, tolerance: float
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], Point]:
+        """Return the kinks within `radius` of x: the agent, the side (−1 lower, 1 upper), and the
+        distance to it.
 
-        The distance is positive when the agent must be moved up to reach the kink, and 0 within the tolerance.
+        The distance is positive when the agent must be moved up to reach the kink, and 0 within the
+        tolerance.
         """
         wish = x @ self.matrix.T + self.offset
         length = np.linalg.norm(self.matrix, axis=1)
@@ -103,7 +114,9 @@ class BoxProjection:
             with np.errstate(divide="ignore", invalid="ignore"):
                 distance = np.where(length > 0, (bound - wish) / length, np.inf)
             distance = np.where(np.abs(distance) <= tolerance, 0.0, distance)
-            close = (np.abs(distance) < radius * (1 - 1e-7)) | (distance == 0)  # touching is not meeting
+            close = (np.abs(distance) < radius * (1 - 1e-7)) | (
+                distance == 0
+            )  # touching is not meeting
             near = np.flatnonzero(close & (self.upper > self.lower))
             agents.append(near)
             sides.append(np.full(near.size, side))
@@ -113,7 +126,8 @@ class BoxProjection:
     def pieces(self, x: Point, radius: float = 0.0, tolerance: float = 1e-9) -> Pieces:
         """Return the labels of the pieces that meet the ball: the cells of an arrangement of hyperplanes."""
         agents, sides, distances = self.kinks(x, radius, tolerance)
-        # Capacities closer together than the tolerance: both kinks are at x, and the free piece is between them.
+        # Capacities closer together than the tolerance: both kinks are at x, and the free piece is
+        # between them.
         pinched = (distances == 0) & np.isin(agents, _repeated(agents[distances == 0]))
         distances = np.where(pinched, 1e-3 * sides * (radius or 1.0), distances)
         wish = x @ self.matrix.T + self.offset
@@ -135,10 +149,11 @@ class BoxProjection:
         return not distances.any()
 
     def variation(self, x: Point, delta: float, tolerance: float = 1e-9) -> SetVariation:
-        """Return ‖A_K‖ for the agents K with a kink within δ that is not at x: no more rows can change.
+        """Return ‖A_K‖ for the agents K with a kink within δ that is not at x: no more rows can
+        change.
 
-        Exact when no kink is at x, no agent has two of them, and one decision in the ball changes them all; an upper
-        bound otherwise.
+        Exact when no kink is at x, no agent has two of them, and one decision in the ball changes
+        them all; an upper bound otherwise.
         """
         agents, _, distances = self.kinks(x, delta, tolerance)
         away = distances != 0
@@ -146,7 +161,9 @@ class BoxProjection:
             return SetVariation(value=0.0, kind="exact")  # δ-regular: Corollary 1
         value = float(np.linalg.norm(self.matrix[np.unique(agents[away])], 2))
         normals = (
-            np.sign(distances)[:, None] * self.matrix[agents] / np.linalg.norm(self.matrix[agents], axis=1)[:, None]
+            np.sign(distances)[:, None]
+            * self.matrix[agents]
+            / np.linalg.norm(self.matrix[agents], axis=1)[:, None]
         )
         alone = bool(away.all()) and len(np.unique(agents)) == len(agents)
         together = alone and meets_ball(normals, np.abs(distances), delta)
@@ -174,7 +191,9 @@ class BoxProjection:
             at_lower = np.where(below > 0, self.lower * below, 0.0)
             at_upper = np.where(until < 1, self.upper * (1 - until), 0.0)
         value = np.where(width > 0, at_lower + wish * free + width * mean + at_upper, self(x))
-        return Smoothed(at=x, delta=delta, value=value, jacobian=free[:, None] * self.matrix, error=0.0)
+        return Smoothed(
+            at=x, delta=delta, value=value, jacobian=free[:, None] * self.matrix, error=0.0
+        )
 
 
 @final
@@ -201,10 +220,10 @@ class BallProjection:
     radius: float
 
     def __init__(self, matrix: ArrayLike, offset: ArrayLike, radius: float) -> None:
-        object.__setattr__(self, "matrix", as_matrix(matrix, "BallProjection(matrix=...)"))
+        object.__setattr__(self, "matrix", as_matrix(matrix, "BallProjection", "matrix"))
         size = self.matrix.shape[0]
-        object.__setattr__(self, "offset", as_vector(offset, "BallProjection(offset=...)", size=size))
-        object.__setattr__(self, "radius", as_positive(radius, "BallProjection(radius=...)"))
+        object.__setattr__(self, "offset", as_vector(offset, "BallProjection", "offset", size=size))
+        object.__setattr__(self, "radius", as_positive(radius, "BallProjection", "radius"))
 
     def __call__(self, x: Point) -> Point:
         """Return y(x)."""
@@ -238,7 +257,9 @@ class BallProjection:
         smallest, largest = self._sizes(x, radius) if radius > 0 else (size, size)
         inside = smallest < self.radius or on_boundary
         outside = largest > self.radius or on_boundary
-        return Pieces(frozenset(name for name, there in (("inside", inside), ("outside", outside)) if there))
+        return Pieces(
+            frozenset(name for name, there in (("inside", inside), ("outside", outside)) if there)
+        )
 
     def is_regular(self, x: Point, delta: float, tolerance: float = 1e-9) -> bool:
         """Whether the ball around x stays on the side of the boundary that x is on, or x is on the boundary itself."""
@@ -247,8 +268,8 @@ class BallProjection:
     def variation(self, x: Point, delta: float, tolerance: float = 1e-9) -> SetVariation:
         """Return the bound (max L_i) δ of Proposition 4 at a δ-regular point.
 
-        Elsewhere the other side is in the ball. The projection's Jacobian is symmetric with eigenvalues in [0, 1], so
-        two of them are at most 1 apart, and ‖A‖ bounds everything.
+        Elsewhere the other side is in the ball. The projection's Jacobian is symmetric with
+        eigenvalues in [0, 1], so two of them are at most 1 apart, and ‖A‖ bounds everything.
         """
         bend, largest = self.curvature * delta, float(np.linalg.norm(self.matrix, 2))
         value = min(bend, largest) if self.is_regular(x, delta, tolerance) else largest
@@ -275,7 +296,9 @@ class BallProjection:
             sizes = np.linalg.norm(wishes, axis=1)
             shrink = self.radius / np.maximum(sizes, self.radius)
             bend = np.where(sizes > self.radius, shrink / sizes**2, 0.0)[:, None]
-            average: Points = shrink.mean() * self.matrix - (bend * wishes).T @ (wishes @ self.matrix) / len(points)
+            average: Points = shrink.mean() * self.matrix - (bend * wishes).T @ (
+                wishes @ self.matrix
+            ) / len(points)
             return self(points).mean(axis=0), average
 
         return averaged(x, delta, self, mean, samples=2**16)
@@ -289,13 +312,16 @@ class BallProjection:
         def size(local: Point) -> float:
             return float(np.linalg.norm(wish + self.matrix @ (axes @ local)))
 
-        return size(_trust_region(values, pull, radius)), size(_trust_region(-values, -pull, radius))
+        return size(_trust_region(values, pull, radius)), size(
+            _trust_region(-values, -pull, radius)
+        )
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class SimplexProjection:
-    """A total to be shared out: y(x) = Π(d + A x) onto {y ≥ 0, Σ yᵢ = total}, a piecewise affine response.
+    """A total to be shared out: y(x) = Π(d + A x) onto {y ≥ 0, Σ yᵢ = total}, a piecewise affine
+    response.
 
     A piece is labeled by the agents that get a share.
 
@@ -316,10 +342,12 @@ class SimplexProjection:
     total: float = 1.0
 
     def __init__(self, matrix: ArrayLike, offset: ArrayLike, total: float = 1.0) -> None:
-        object.__setattr__(self, "matrix", as_matrix(matrix, "SimplexProjection(matrix=...)"))
+        object.__setattr__(self, "matrix", as_matrix(matrix, "SimplexProjection", "matrix"))
         size = self.matrix.shape[0]
-        object.__setattr__(self, "offset", as_vector(offset, "SimplexProjection(offset=...)", size=size))
-        object.__setattr__(self, "total", as_positive(total, "SimplexProjection(total=...)"))
+        object.__setattr__(
+            self, "offset", as_vector(offset, "SimplexProjection", "offset", size=size)
+        )
+        object.__setattr__(self, "total", as_positive(total, "SimplexProjection", "total"))
 
     def __call__(self, x: Point) -> Point:
         """Return y(x)."""
@@ -356,7 +384,9 @@ class SimplexProjection:
             sharers = np.union1d(sure, chosen)
             if sharers.size == 0:
                 continue
-            above = self.matrix[undecided] - self.matrix[sharers].mean(axis=0)  # how far each rises above the level
+            above = self.matrix[undecided] - self.matrix[sharers].mean(
+                axis=0
+            )  # how far each rises above the level
             signs = np.where(np.isin(undecided, chosen), 1.0, -1.0)
             if attainable(signs[:, None] * above):
                 labels.add(tuple(sharers.tolist()))
@@ -404,13 +434,17 @@ def _trust_region(values: Point, pull: Point, radius: float) -> Point:
     floor = max(0.0, -float(values.min()))  # the multiplier makes values + ν positive
 
     def step(multiplier: float) -> Point:
-        return np.divide(-pull, values + multiplier, out=np.zeros_like(pull), where=values + multiplier > 0)
+        return np.divide(
+            -pull, values + multiplier, out=np.zeros_like(pull), where=values + multiplier > 0
+        )
 
     def excess(multiplier: float) -> float:
         return float(np.linalg.norm(step(multiplier))) - radius
 
     tiny = 1e-12 * (1.0 + float(np.abs(values).max()))
-    if excess(floor + tiny) <= 0:  # the inner minimum, or the hard case: go on along the lowest axis to the boundary
+    if (
+        excess(floor + tiny) <= 0
+    ):  # the inner minimum, or the hard case: go on along the lowest axis to the boundary
         inner = step(floor + tiny)
         if values.min() > 0:
             return inner

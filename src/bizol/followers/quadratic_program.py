@@ -10,8 +10,9 @@ from typing import Any, ClassVar, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bizol.arrays import Point, Points, as_matrix, as_vector, is_real
-from bizol.followers.structure import (
+from bizol.arrays import ArgumentError, Point, Points, as_matrix, as_vector, is_real
+from bizol.problem import ResponseError
+from bizol.structure.pieces import (
     Pieces,
     SetVariation,
     Smoothed,
@@ -23,7 +24,6 @@ from bizol.followers.structure import (
     searched_variation,
     subsets,
 )
-from bizol.problem import ResponseError
 
 REMEMBERED = 8  # pieces that are tried before a solver is asked
 CORRECTIONS = 50  # exchanges of active constraints before the solver's answer is given up
@@ -36,9 +36,11 @@ class QuadraticProgram:
 
         y(x) = argmin ½ yᵀP y + (q + Q x)ᵀ y     subject to     G y ≤ h + S x,   A y = b + T x
 
-    The response is piecewise affine; a piece is labeled by its active inequalities. Pieces that were met are kept,
-    and an answer inside of one costs a few products. Elsewhere PIQP, an interior-point solver, is asked, its active
-    constraints are corrected, and the answer is computed from them: it is a function of x, whatever was asked before.
+    The response is piecewise affine; a piece is labeled by its active inequalities. Pieces that
+    were met are kept, and an answer inside of one costs a few products. Elsewhere PIQP, an
+    interior-point solver, is asked, its active
+    constraints are corrected, and the answer is computed from them: it is a function of x, whatever
+    was asked before.
 
     Args:
         P: (m, m), symmetric, positive definite at least along A y = 0.
@@ -46,7 +48,8 @@ class QuadraticProgram:
         G, h: (c, m) and (c,), the inequalities; none by default.
         S: (c, n), how the decision moves them; not at all by default.
         A, b, T: (e, m), (e,) and (e, n), the equalities, likewise.
-        regularization: ρ ≥ 0, adds ρ/2 ‖y‖² to the cost; makes the response unique, and Lipschitz, where P does not.
+        regularization: ρ ≥ 0, adds ρ/2 ‖y‖² to the cost; makes the response unique, and Lipschitz,
+            where P does not.
 
     Raises:
         ResponseError: when there is no feasible response at an x, or the solver finds none.
@@ -58,7 +61,9 @@ class QuadraticProgram:
 
     """
 
-    tolerance: ClassVar[float] = 1e-9  # relative, of the optimality conditions every answer is held to
+    tolerance: ClassVar[float] = (
+        1e-9  # relative, of the optimality conditions every answer is held to
+    )
 
     P: Points
     q: Point
@@ -88,20 +93,27 @@ class QuadraticProgram:
         regularization: float = 0.0,
     ) -> None:
         m = len(np.atleast_1d(P))
-        hessian = as_matrix(P, "QuadraticProgram(P=...)", columns=m)
-        object.__setattr__(self, "q", as_vector(q, "QuadraticProgram(q=...)", size=m, finite=True))
-        object.__setattr__(self, "Q", as_matrix(Q, "QuadraticProgram(Q=...)"))
+        hessian = as_matrix(P, "QuadraticProgram", "P", columns=m)
+        object.__setattr__(self, "q", as_vector(q, "QuadraticProgram", "q", size=m, finite=True))
+        object.__setattr__(self, "Q", as_matrix(Q, "QuadraticProgram", "Q"))
         self._take(("G", "h", "S"), (G, h, S), m)
         self._take(("A", "b", "T"), (A, b, T), m)
         if len(self.Q) != m or len(self.S) != len(self.G):
-            raise ValueError(
-                f"QuadraticProgram(Q=..., S=...) must have {m} and {len(self.G)} rows, "
-                f"got {len(self.Q)} and {len(self.S)}."
+            raise ArgumentError(
+                "QuadraticProgram",
+                ("Q", "S"),
+                f"must have {m} and {len(self.G)} rows, got {len(self.Q)} and {len(self.S)}.",
             )
         if len(self.T) != len(self.A):
-            raise ValueError(f"QuadraticProgram(T=...) must have {len(self.A)} rows, got {len(self.T)}.")
+            raise ArgumentError(
+                "QuadraticProgram", "T", f"must have {len(self.A)} rows, got {len(self.T)}."
+            )
         if not is_real(regularization) or not 0 <= regularization < np.inf:
-            raise ValueError(f"QuadraticProgram(regularization=...) must be 0 or positive, got {regularization!r}.")
+            raise ArgumentError(
+                "QuadraticProgram",
+                "regularization",
+                f"must be 0 or positive, got {regularization!r}.",
+            )
         object.__setattr__(self, "regularization", float(regularization))
         object.__setattr__(self, "P", hessian + regularization * np.eye(m))
         _refuse_flat(self.P, self.A)
@@ -113,11 +125,21 @@ class QuadraticProgram:
         """Keep one kind of constraints: normals, right side, and how the decision moves it."""
         (normals, limit, move), n = parts, self.Q.shape[1]
         if (normals is None) != (limit is None) or (normals is None and move is not None):
-            raise ValueError("QuadraticProgram({}=..., {}=...) are given together or not at all.".format(*names))
-        called = [f"QuadraticProgram({name}=...)" for name in names]
-        kept = np.zeros((0, m)) if normals is None else as_matrix(normals, called[0], columns=m)
-        side = np.zeros(0) if limit is None else as_vector(limit, called[1], size=len(kept), finite=True)
-        still = np.zeros((len(kept), n)) if move is None else as_matrix(move, called[2], columns=n)
+            raise ArgumentError("QuadraticProgram", names[:2], "are given together or not at all.")
+        owner = "QuadraticProgram"
+        kept = (
+            np.zeros((0, m)) if normals is None else as_matrix(normals, owner, names[0], columns=m)
+        )
+        side = (
+            np.zeros(0)
+            if limit is None
+            else as_vector(limit, owner, names[1], size=len(kept), finite=True)
+        )
+        still = (
+            np.zeros((len(kept), n))
+            if move is None
+            else as_matrix(move, owner, names[2], columns=n)
+        )
         for name, part in zip(names, (kept, side, still), strict=True):
             object.__setattr__(self, name, part)
 
@@ -156,7 +178,9 @@ class QuadraticProgram:
                 continue  # another subset describes the same piece
             sensitivity, prices = self._sensitivities(tight)
             loose = np.setdiff1d(undecided, chosen).astype(np.int64)
-            rows = np.vstack([prices[np.isin(tight, chosen)], self.S[loose] - self.G[loose] @ sensitivity])
+            rows = np.vstack(
+                [prices[np.isin(tight, chosen)], self.S[loose] - self.G[loose] @ sensitivity]
+            )
             if len(rows) == 0 or attainable(rows):
                 labels.add(tuple(tight.tolist()))
         return Pieces(frozenset(labels))
@@ -184,7 +208,9 @@ class QuadraticProgram:
     def _sensitivities(self, tight: NDArray[np.int64]) -> tuple[Points, Points]:
         """Return dy/dx and dλ/dx while the constraints `tight` are active."""
         slopes = self._piece(tight).slopes
-        return slopes[: len(self.q)], slopes[len(self.q) + len(self.A) :] / self._length[tight, None]
+        return slopes[: len(self.q)], slopes[len(self.q) + len(self.A) :] / self._length[
+            tight, None
+        ]
 
     def _solve(self, x: Point) -> tuple[Point, Point]:
         """Return the response and the multipliers of the inequalities."""
@@ -221,7 +247,9 @@ class QuadraticProgram:
                 tight = np.setxor1d(piece.tight, exchange)
         raise ResponseError(f"QuadraticProgram could not be solved accurately at x = {x}: {said}.")
 
-    def _by_interior_point(self, x: Point, cost: Point, bound: Point, said: str) -> tuple[str, NDArray[np.int64]]:
+    def _by_interior_point(
+        self, x: Point, cost: Point, bound: Point, said: str
+    ) -> tuple[str, NDArray[np.int64]]:
         """Return what PIQP says, and the constraints it finds active: those with more force than room."""
         solver = self._memory.solver
         if solver is None:
@@ -239,16 +267,24 @@ class QuadraticProgram:
             right = {"b": self.b + self.T @ x} if len(self.A) else {}
             solver.update(c=cost, **right, **({"h_u": bound} if len(bound) else {}))
         status = solver.solve()
-        said = f"PIQP says {str(status).rpartition('.')[2]} after {solver.result.info.iter} iterations"
+        said = (
+            f"PIQP says {str(status).rpartition('.')[2]} after {solver.result.info.iter} iterations"
+        )
         if "INFEASIBLE" in said:
             raise self._infeasible(x, said)
         room = bound - self._memory.normals @ solver.result.x
-        return said, np.flatnonzero(np.asarray(solver.result.z_u)[: len(bound)] > np.maximum(room, 0.0))
+        return said, np.flatnonzero(
+            np.asarray(solver.result.z_u)[: len(bound)] > np.maximum(room, 0.0)
+        )
 
-    def _by_active_set(self, x: Point, cost: Point, bound: Point, said: str) -> tuple[str, NDArray[np.int64]]:
-        """Return the active constraints by least distance programming (Lawson and Hanson), where constraints tie.
+    def _by_active_set(
+        self, x: Point, cost: Point, bound: Point, said: str
+    ) -> tuple[str, NDArray[np.int64]]:
+        """Return the active constraints by least distance programming (Lawson and Hanson), where
+        constraints tie.
 
-        With P = L Lᵀ and z = Lᵀy + L⁻¹c, minimize ½‖z‖² over the constraints; equalities count as two inequalities.
+        With P = L Lᵀ and z = Lᵀy + L⁻¹c, minimize ½‖z‖² over the constraints; equalities count as
+        two inequalities.
         """
         from scipy.optimize import nnls
 
@@ -261,9 +297,13 @@ class QuadraticProgram:
         system = -np.vstack([rows.T, distance / scale])
         target = np.append(np.zeros(len(cost)), 1.0)
         weights, _ = nnls(system, target, maxiter=100 * (len(rows) + 10))
-        if (system @ weights - target)[-1] > -1e-13:  # it is −‖residual‖², and 0 where nothing is feasible
+        if (system @ weights - target)[
+            -1
+        ] > -1e-13:  # it is −‖residual‖², and 0 where nothing is feasible
             raise self._infeasible(x, said)
-        return f"{said}, and the active set method does not agree", np.flatnonzero(weights[: len(bound)] > 0)
+        return f"{said}, and the active set method does not agree", np.flatnonzero(
+            weights[: len(bound)] > 0
+        )
 
     def _infeasible(self, x: Point, said: str) -> ResponseError:
         return ResponseError(
@@ -271,10 +311,12 @@ class QuadraticProgram:
         )
 
     def _piece(self, tight: NDArray[np.int64]) -> _Piece:
-        """Return the affine map from x to the response and the multipliers while the constraints `tight` are active.
+        """Return the affine map from x to the response and the multipliers while the constraints
+        `tight` are active.
 
-        With the rows N of the active constraints, their right sides r and C = N P⁻¹Nᵀ: λ = −C⁻¹(N P⁻¹c + r) and
-        y = −P⁻¹(c + Nᵀλ). Where rows depend on each other, C has no inverse, and some of them will do.
+        With the rows N of the active constraints, their right sides r and C = N P⁻¹Nᵀ: λ = −C⁻¹(N
+        P⁻¹c + r) and y = −P⁻¹(c + Nᵀλ). Where rows depend on each other, C has no inverse, and some
+        of them will do.
         """
         from scipy.linalg import LinAlgError, cho_solve, cholesky
 
@@ -282,7 +324,9 @@ class QuadraticProgram:
         while e + tight.size:
             active = np.concatenate([np.arange(e), e + tight])
             try:
-                lower = cholesky(known.cross[np.ix_(active, active)], lower=True, check_finite=False)
+                lower = cholesky(
+                    known.cross[np.ix_(active, active)], lower=True, check_finite=False
+                )
                 size = np.diagonal(lower)
                 if size.min() > 1e-7 * size.max():
                     forces = -cho_solve((lower, True), known.base[active], check_finite=False)
@@ -343,9 +387,11 @@ class _Piece:
 
 @final
 class _Memory:
-    """What a program keeps to save time: products of its data, the pieces met last, and a solver for each thread.
+    """What a program keeps to save time: products of its data, the pieces met last, and a solver
+    for each thread.
 
-    Along A y = b + T x, P may be replaced by P + σAᵀA, which has an inverse: it moves the equalities' multipliers only.
+    Along A y = b + T x, P may be replaced by P + σAᵀA, which has an inverse: it moves the
+    equalities' multipliers only.
     """
 
     def __init__(self, program: QuadraticProgram) -> None:
@@ -357,12 +403,17 @@ class _Memory:
         inverse = np.linalg.inv(P + self.weight * A.T @ A)
         rows = np.vstack([A, self.normals])  # N, of all constraints
         right = np.column_stack(
-            [np.vstack([program.T, program.S / length]), np.append(program.b, program.h / length[:, 0])]
+            [
+                np.vstack([program.T, program.S / length]),
+                np.append(program.b, program.h / length[:, 0]),
+            ]
         )
         costs = np.column_stack([program.Q, program.q])
         self.spread = (inverse + inverse.T) / 2 @ rows.T  # P⁻¹Nᵀ
         self.cross = rows @ self.spread
-        self.free = (inverse + inverse.T) / 2 @ costs  # P⁻¹c: slopes and, in the last column, the constant
+        self.free = (
+            (inverse + inverse.T) / 2 @ costs
+        )  # P⁻¹c: slopes and, in the last column, the constant
         self.base = rows @ self.free + right
 
     def __getstate__(self) -> dict[str, Any]:
@@ -390,20 +441,28 @@ def _refuse_flat(P: Points, A: Points) -> None:
     """Refuse a cost that is not symmetric, not convex, or flat along some direction: its minimizer is not unique."""
     size = float(np.abs(P).max()) or 1.0
     if not np.allclose(P, P.T, rtol=0.0, atol=1e-10 * size):
-        raise ValueError("QuadraticProgram(P=...) must be symmetric positive definite; it is not symmetric.")
+        raise ArgumentError(
+            "QuadraticProgram", "P", "must be symmetric positive definite; it is not symmetric."
+        )
     if len(A) and np.linalg.matrix_rank(A) < len(A):
-        raise ValueError("QuadraticProgram(A=...) must have independent rows.")
+        raise ArgumentError("QuadraticProgram", "A", "must have independent rows.")
     along = np.linalg.svd(A)[2][len(A) :].T if len(A) else np.eye(len(P))
     lowest = np.linalg.eigvalsh(P)[0]
-    curved, directions = np.linalg.eigh(along.T @ P @ along) if along.shape[1] else (np.ones(1), np.zeros((0, 1)))
+    curved, directions = (
+        np.linalg.eigh(along.T @ P @ along) if along.shape[1] else (np.ones(1), np.zeros((0, 1)))
+    )
     if lowest < -1e-10 * size:
-        raise ValueError(
-            f"QuadraticProgram(P=...) must be symmetric positive definite; it has the eigenvalue {lowest:.3g}."
+        raise ArgumentError(
+            "QuadraticProgram",
+            "P",
+            f"must be symmetric positive definite; it has the eigenvalue {lowest:.3g}.",
         )
     if curved[0] <= 1e-12 * size:
         flat = np.round(along @ directions[:, 0], 3)
-        raise ValueError(
-            f"QuadraticProgram(P=...) must be symmetric positive definite, along A y = 0 at least: the cost is flat "
+        raise ArgumentError(
+            "QuadraticProgram",
+            "P",
+            f"must be symmetric positive definite, along A y = 0 at least: the cost is flat "
             f"along y = {flat}, so that the response is not unique or jumps, as that of a linear program. "
-            f"Give regularization=... to make it unique and Lipschitz."
+            f"Give regularization=... to make it unique and Lipschitz.",
         )

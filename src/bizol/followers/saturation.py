@@ -9,8 +9,8 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bizol.arrays import Point, Points, as_matrix, as_vector
-from bizol.followers.structure import Pieces, SetVariation, Smoothed, limits, marginal_rule
+from bizol.arrays import ArgumentError, Point, Points, as_matrix, as_vector
+from bizol.structure.pieces import Pieces, SetVariation, Smoothed, limits, marginal_rule
 
 
 @final
@@ -35,14 +35,18 @@ class SmoothSaturation:
     upper: Point
 
     def __init__(self, matrix: ArrayLike, offset: ArrayLike, upper: ArrayLike) -> None:
-        object.__setattr__(self, "matrix", as_matrix(matrix, "SmoothSaturation(matrix=...)"))
+        object.__setattr__(self, "matrix", as_matrix(matrix, "SmoothSaturation", "matrix"))
         size = self.matrix.shape[0]
-        object.__setattr__(self, "offset", as_vector(offset, "SmoothSaturation(offset=...)", size=size))
-        object.__setattr__(self, "upper", as_vector(upper, "SmoothSaturation(upper=...)", size=size))
+        object.__setattr__(
+            self, "offset", as_vector(offset, "SmoothSaturation", "offset", size=size)
+        )
+        object.__setattr__(self, "upper", as_vector(upper, "SmoothSaturation", "upper", size=size))
         if not (self.upper > 0).all():
             index = int(np.argmin(self.upper))
-            raise ValueError(
-                f"SmoothSaturation(upper=...) must be positive, got {self.upper[index]:g} for agent {index}."
+            raise ArgumentError(
+                "SmoothSaturation",
+                "upper",
+                f"must be positive, got {self.upper[index]:g} for agent {index}.",
             )
 
     def __call__(self, x: Point) -> Point:
@@ -57,7 +61,9 @@ class SmoothSaturation:
     @property
     def curvature(self) -> float:
         """A Lipschitz constant of the Jacobian: rows change by at most (4/3√3) ‖aᵢ‖²/uᵢ per unit of distance."""
-        slopes = 4 / (3 * np.sqrt(3)) * np.linalg.norm(self.matrix, axis=1) / self.upper  # max |tanh''| = 4/(3√3)
+        slopes = (
+            4 / (3 * np.sqrt(3)) * np.linalg.norm(self.matrix, axis=1) / self.upper
+        )  # max |tanh''| = 4/(3√3)
         return float(np.linalg.norm(self.matrix, 2) * slopes.max())
 
     def pieces(self, x: Point, radius: float = 0.0, tolerance: float = 1e-9) -> Pieces:
@@ -94,4 +100,6 @@ class SmoothSaturation:
             if error <= 1e-13:
                 break
         value = self.upper * (bent @ weights)
-        return Smoothed(at=x, delta=delta, value=value, jacobian=slopes[:, None] * self.matrix, error=error)
+        return Smoothed(
+            at=x, delta=delta, value=value, jacobian=slopes[:, None] * self.matrix, error=error
+        )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bizol.methods.foresight import Foresight
+from bizol.methods.foresight.foresight import Foresight
 
 
 def default_method(workers: int = 1) -> Foresight:

@@ -26,7 +26,9 @@ class Move:
     step: float  # γ_k, or how far a method went that has none
     delta: float  # δ_k
     queries: int
-    landed: Anchor | None = None  # the best that was observed on the way, where a method asks at more than x_k
+    landed: Anchor | None = (
+        None  # the best that was observed on the way, where a method asks at more than x_k
+    )
 
 
 class StateLike(Protocol):

@@ -51,7 +51,11 @@ def save(figure: Any, folder: Path, name: str) -> list[Path]:
 
     paths = [folder / f"{name}.{suffix}" for suffix in FORMATS]
     for path in paths:
-        metadata = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {"Software": None}}[path.suffix[1:]]
+        metadata = {
+            "pdf": {"CreationDate": None},
+            "svg": {"Date": None},
+            "png": {"Software": None},
+        }[path.suffix[1:]]
         figure.savefig(path, metadata=metadata)
     pyplot.close(figure)
     return paths

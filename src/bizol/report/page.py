@@ -63,7 +63,9 @@ def picture(path: Path, *, name: str, alt: str) -> str:
 
 def page(title: str, lead: str, sections: list[Section]) -> str:
     """Return the whole document; `lead` is HTML, the title is text."""
-    links = " ".join(f'<a href="#{section.anchor}">{escape(section.heading)}</a>' for section in sections)
+    links = " ".join(
+        f'<a href="#{section.anchor}">{escape(section.heading)}</a>' for section in sections
+    )
     parts = "".join(
         f'<section><h2 id="{section.anchor}">{escape(section.heading)}</h2>{section.body}</section>'
         for section in sections

@@ -18,6 +18,8 @@ from rich.console import Console
 from rich.markup import escape as escape_markup
 from rich.table import Table as RichTable
 
+from bizol.arrays import ArgumentError
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,8 @@ class Table:
 
     def __post_init__(self) -> None:
         if bad := [row for row in self.rows if len(row) != len(self.columns)]:
-            raise ValueError(f"Table(rows=...) must have {len(self.columns)} cells each, got {bad[0]!r}.")
+            what = f"must have {len(self.columns)} cells each, got {bad[0]!r}."
+            raise ArgumentError("Table", "rows", what)
 
     @property
     def heading(self) -> str:
@@ -97,7 +100,9 @@ class Table:
 
     def rich(self) -> RichTable:
         """Return it for a terminal."""
-        table = RichTable(title=escape_markup(self.heading), caption=escape_markup(self.note) or None)
+        table = RichTable(
+            title=escape_markup(self.heading), caption=escape_markup(self.note) or None
+        )
         for column in self.columns:
             table.add_column(escape_markup(column.heading), justify="right")
         for row in self._written():
@@ -124,11 +129,17 @@ class Table:
 
     def csv(self) -> str:
         """Return the numbers in full, a mean and its standard deviation in two columns."""
-        spread = [any(isinstance(row[index], Spread) for row in self.rows) for index in range(len(self.columns))]
+        spread = [
+            any(isinstance(row[index], Spread) for row in self.rows)
+            for index in range(len(self.columns))
+        ]
         names = [column.name for column in self.columns]
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
-        heads = [(name, f"{name} sd") if two else (name,) for name, two in zip(names, spread, strict=True)]
+        heads = [
+            (name, f"{name} sd") if two else (name,)
+            for name, two in zip(names, spread, strict=True)
+        ]
         writer.writerow(chain.from_iterable(heads))
         for row in self.rows:
             writer.writerow(chain.from_iterable(map(_numbers, row, spread)))
@@ -138,7 +149,9 @@ class Table:
         """Return a table environment; needs the packages booktabs and graphicx."""
         heads = (_latex(column.heading) for column in self.columns)
         body = [" & ".join(_latex(cell) for cell in row) + r" \\" for row in self._written()]
-        note = [r"  \par\smallskip", rf"  {{\footnotesize {_latex(self.note)}}}"] if self.note else []
+        note = (
+            [r"  \par\smallskip", rf"  {{\footnotesize {_latex(self.note)}}}"] if self.note else []
+        )
         lines = [
             r"% needs \usepackage{booktabs,graphicx}",
             r"\begin{table}[htbp]",
@@ -167,7 +180,10 @@ class Table:
         )
         body = "".join(
             f'<tr><th scope="row">{escape(first)}</th>'
-            + "".join(f"<td{mark}>{escape(cell)}</td>" for cell, mark in zip(rest, quoted[1:], strict=True))
+            + "".join(
+                f"<td{mark}>{escape(cell)}</td>"
+                for cell, mark in zip(rest, quoted[1:], strict=True)
+            )
             + "</tr>"
             for first, *rest in self._written()
         )
@@ -179,7 +195,10 @@ class Table:
 
     def _written(self) -> list[list[str]]:
         return [
-            [_written(cell, column.decimals) for cell, column in zip(row, self.columns, strict=True)]
+            [
+                _written(cell, column.decimals)
+                for cell, column in zip(row, self.columns, strict=True)
+            ]
             for row in self.rows
         ]
 

@@ -63,11 +63,17 @@ def verdicts(results: Results, statements: Iterable[Statement]) -> Iterator[Clai
         if statement.needs <= set(results.measured):
             holds, numbers = statement.test(results)
             yield Claim(
-                name=statement.name, about=statement.about, says=statement.says, holds=bool(holds), numbers=numbers
+                name=statement.name,
+                about=statement.about,
+                says=statement.says,
+                holds=bool(holds),
+                numbers=numbers,
             )
 
 
-def _states(about: str, *needs: Experiment, to: list[Statement] = STATEMENTS) -> Callable[[Test], Test]:
+def _states(
+    about: str, *needs: Experiment, to: list[Statement] = STATEMENTS
+) -> Callable[[Test], Test]:
     def register(test: Test) -> Test:
         to.append(Statement(about, frozenset(needs), test))
         return test
@@ -99,7 +105,10 @@ def certificate_falls(results: Results) -> tuple[bool, str]:
 @_states("Fig. 3", "box")
 def fewer_steps(results: Results) -> tuple[bool, str]:
     """At the same budget Bi-ZOL makes fewer steps, because it also asks at x."""
-    steps = [[len(results.cell("box", method, batch).queries) - 1 for batch in paper.BATCHES] for method in METHODS]
+    steps = [
+        [len(results.cell("box", method, batch).queries) - 1 for batch in paper.BATCHES]
+        for method in METHODS
+    ]
     ours, theirs = np.array(steps)
     return bool((ours < theirs).all()), f"Bi-ZOL {_listed(ours, 'd')}; VZO {_listed(theirs, 'd')}"
 
@@ -115,7 +124,9 @@ def clarke_gap_falls(results: Results) -> tuple[bool, str]:
 @_states("Fig. 3", "box")
 def smaller_clarke_gap(results: Results) -> tuple[bool, str]:
     """VZO stays at a larger Clarke gap under the same budget."""
-    ours, theirs = ([results.clarke(method, batch)[-1].mean() for batch in paper.BATCHES] for method in METHODS)
+    ours, theirs = (
+        [results.clarke(method, batch)[-1].mean() for batch in paper.BATCHES] for method in METHODS
+    )
     return bool(np.less(ours, theirs).all()), f"Bi-ZOL {_listed(ours)}; VZO {_listed(theirs)}"
 
 
@@ -123,10 +134,14 @@ def smaller_clarke_gap(results: Results) -> tuple[bool, str]:
 def clarke_follows(results: Results) -> tuple[bool, str]:
     """The Clarke gap follows the certificate (what Proposition 5 is about)."""
     ratios = [
-        float(results.clarke("Bi-ZOL", batch)[-1].mean() / results.validation("box", batch)[-1].mean())
+        float(
+            results.clarke("Bi-ZOL", batch)[-1].mean() / results.validation("box", batch)[-1].mean()
+        )
         for batch in paper.BATCHES
     ]
-    return min(ratios) > 0.5 and max(ratios) < 2, f"best Clarke gap over best validation gap: {_listed(ratios)}"
+    return min(ratios) > 0.5 and max(
+        ratios
+    ) < 2, f"best Clarke gap over best validation gap: {_listed(ratios)}"
 
 
 @_states("Fig. 3", "box")
@@ -158,13 +173,18 @@ def lower_along_the_way(results: Results) -> tuple[bool, str]:
             for cell in (results.cell("box", method, batch) for method in METHODS)
         )
         ahead.append(float((ours < theirs).mean()))
-    return min(ahead) == 1, f"lower at {_listed(ahead, '.0%')} of fifty budgets from 2 % of the whole on"
+    return min(
+        ahead
+    ) == 1, f"lower at {_listed(ahead, '.0%')} of fifty budgets from 2 % of the whole on"
 
 
 @_states("Section V, opening", "box")
 def objective_falls(results: Results) -> tuple[bool, str]:
     """The hyperobjective decreases along the runs of Bi-ZOL."""
-    start, finals = float(results.cell("box", "Bi-ZOL", 1).values[0].mean()), _finals(results, "box", "Bi-ZOL")
+    start, finals = (
+        float(results.cell("box", "Bi-ZOL", 1).values[0].mean()),
+        _finals(results, "box", "Bi-ZOL"),
+    )
     return max(finals) < start, f"from {start:.2f} to {_listed(finals)}"
 
 
@@ -202,7 +222,8 @@ def most_visible_when_queries_are_few(results: Results) -> tuple[bool, str]:
 def steadier(results: Results) -> tuple[bool, str]:
     """Except for B = 1, runs of Bi-ZOL differ less than runs of VZO."""
     spreads = [
-        [float(results.finals("box", method, batch).std(ddof=1)) for batch in paper.BATCHES] for method in METHODS
+        [float(results.finals("box", method, batch).std(ddof=1)) for batch in paper.BATCHES]
+        for method in METHODS
     ]
     ours, theirs = spreads
     return bool(np.less(ours[1:], theirs[1:]).all()), (
@@ -213,7 +234,9 @@ def steadier(results: Results) -> tuple[bool, str]:
 @_states("Section V-C", "box")
 def less_noise(results: Results) -> tuple[bool, str]:
     """The two-point estimate of Bi-ZOL is less noisy than that of VZO."""
-    noise = results.cell("box", "Bi-ZOL", 10).noise  # x_0 first, then the last decision of every run
+    noise = results.cell(
+        "box", "Bi-ZOL", 10
+    ).noise  # x_0 first, then the last decision of every run
     ratios = noise[:, 0] / noise[:, 1]
     return bool((ratios < 1).all()), (
         f"variance of one direction's estimate, Bi-ZOL over VZO: {ratios[0]:.2f} at x₀, {ratios[1:].min():.2f} to "
@@ -233,7 +256,9 @@ def certificate_falls_on_the_ball(results: Results) -> tuple[bool, str]:
     start = float(results.cell("ball", "Bi-ZOL", 1).values[0].mean())
     finals = _finals(results, "ball", "Bi-ZOL")
     falls, numbers = _falls(results, "ball")
-    return falls and max(finals) < start, f"objective from {start:.2f} to {_listed(finals)}; gap {numbers}"
+    return falls and max(
+        finals
+    ) < start, f"objective from {start:.2f} to {_listed(finals)}; gap {numbers}"
 
 
 @_states("Table II", "ball")
@@ -247,9 +272,12 @@ def ball_gaps_fall_with_batch(results: Results) -> tuple[bool, str]:
 def larger_on_the_ball(results: Results) -> tuple[bool, str]:
     """The relative improvement is larger on the ball than on the box."""
     box, ball = (
-        [float(results.improvement(response, batch).mean()) for batch in paper.BATCHES] for response in RESPONSES
+        [float(results.improvement(response, batch).mean()) for batch in paper.BATCHES]
+        for response in RESPONSES
     )
-    return bool(np.less(box, ball).all()), f"ball {_listed(ball, '.1f')} %; box {_listed(box, '.1f')} %"
+    return bool(
+        np.less(box, ball).all()
+    ), f"ball {_listed(ball, '.1f')} %; box {_listed(box, '.1f')} %"
 
 
 @_states("Fig. 6", "grid")
@@ -284,14 +312,18 @@ def gaps_grow_with_upper_dimension(results: Results) -> tuple[bool, str]:
     """Both normalized gaps increase with n."""
     rows = {method: table.mean(axis=(1, 2)) for method, table in results.grid().items()}
     numbers = "; ".join(f"{name} {_listed(row, '.4f')}" for name, row in rows.items())
-    return all(_falling(row[::-1]) for row in rows.values()), f"n = {_listed(paper.UPPER, 'd')}: {numbers}"
+    return all(
+        _falling(row[::-1]) for row in rows.values()
+    ), f"n = {_listed(paper.UPPER, 'd')}: {numbers}"
 
 
 @_states("Tables III and IV", "grid")
 def larger_everywhere(results: Results) -> tuple[bool, str]:
     """VZO's gap is much larger for every n and for every m."""
     grid = results.grid()
-    ratios = [grid["VZO"].mean(axis=axes) / grid["Bi-ZOL"].mean(axis=axes) for axes in ((1, 2), (0, 2))]
+    ratios = [
+        grid["VZO"].mean(axis=axes) / grid["Bi-ZOL"].mean(axis=axes) for axes in ((1, 2), (0, 2))
+    ]
     return min(map(min, ratios)) > 5, (
         f"VZO over Bi-ZOL: {_listed(ratios[0], '.0f')} for n = {_listed(paper.UPPER, 'd')}; "
         f"{_listed(ratios[1], '.0f')} for m = {_listed(paper.LOWER, 'd')}"
@@ -360,9 +392,12 @@ def table_2_improvements(results: Results) -> tuple[bool, str]:
 def table_2_gaps(results: Results) -> tuple[bool, str]:
     """All four validation gaps are within a factor 3 of the paper's."""
     ratios = [
-        float(results.validation("ball", batch)[-1].mean()) / paper.BALL_GAPS[batch].mean for batch in paper.BATCHES
+        float(results.validation("ball", batch)[-1].mean()) / paper.BALL_GAPS[batch].mean
+        for batch in paper.BATCHES
     ]
-    return max(*ratios, *(1 / ratio for ratio in ratios)) <= 3, f"here over paper: {_listed(ratios)}"
+    return max(
+        *ratios, *(1 / ratio for ratio in ratios)
+    ) <= 3, f"here over paper: {_listed(ratios)}"
 
 
 @_states("Tables III and IV", "grid", to=TARGETS)
@@ -382,12 +417,19 @@ def grid_average_of_vzo(results: Results) -> tuple[bool, str]:
 @_states("Tables III and IV", "grid", to=TARGETS)
 def grid_rows(results: Results) -> tuple[bool, str]:
     """The averages over rows and columns of the grid are near the paper's."""
-    printed = np.array([*paper.BY_UPPER.values(), *paper.BY_LOWER.values()])  # (n and m, methods and difference)
+    printed = np.array(
+        [*paper.BY_UPPER.values(), *paper.BY_LOWER.values()]
+    )  # (n and m, methods and difference)
     ours, theirs = (
-        float(np.abs([*table.mean(axis=(1, 2)), *table.mean(axis=(0, 2))] - printed[:, column]).max())
+        float(
+            np.abs([*table.mean(axis=(1, 2)), *table.mean(axis=(0, 2))] - printed[:, column]).max()
+        )
         for column, table in enumerate(results.grid().values())
     )
-    return ours <= 0.02 and theirs <= 0.1, f"apart by at most {ours:.4f} for Bi-ZOL, {theirs:.4f} for VZO"
+    return (
+        ours <= 0.02 and theirs <= 0.1,
+        f"apart by at most {ours:.4f} for Bi-ZOL, {theirs:.4f} for VZO",
+    )
 
 
 def _finals(results: Results, response: Experiment, method: MethodName) -> list[float]:
@@ -397,7 +439,8 @@ def _finals(results: Results, response: Experiment, method: MethodName) -> list[
 def _lower(results: Results, response: Experiment) -> tuple[bool, str]:
     ours, theirs = (_finals(results, response, method) for method in METHODS)
     pairs = [
-        results.finals(response, "Bi-ZOL", batch) < results.finals(response, "VZO", batch) for batch in paper.BATCHES
+        results.finals(response, "Bi-ZOL", batch) < results.finals(response, "VZO", batch)
+        for batch in paper.BATCHES
     ]
     return bool(np.less(ours, theirs).all()), (
         f"Bi-ZOL {_listed(ours)}; VZO {_listed(theirs)}; lower in {int(np.sum(pairs))} of {np.size(pairs)} paired runs"
@@ -410,9 +453,7 @@ def _falls(results: Results, response: Experiment) -> tuple[bool, str]:
     for batch in paper.BATCHES:
         curve = results.validation(response, batch).mean(axis=1)
         stages.append((curve[0], curve[len(curve) // 10], curve[-1]))
-    numbers = (
-        f"at the start {stages[0][0]:.1f}; after a tenth of the budget {_listed([stage[1] for stage in stages], '.2g')}"
-    )
+    numbers = f"at the start {stages[0][0]:.1f}; after a tenth of the budget {_listed([stage[1] for stage in stages], '.2g')}"
     return all(_falling(stage) for stage in stages), (
         f"{numbers}; at the end {_listed([stage[2] for stage in stages], '.2g')}"
     )

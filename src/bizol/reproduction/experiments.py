@@ -1,7 +1,9 @@
-"""The experiments of Section V, cell by cell: an instance, a method, ten runs, and what is measured along them.
+"""The experiments of Section V, cell by cell: an instance, a method, ten runs, and what is measured
+along them.
 
-Cells are independent of each other. Each is computed in a process of its own with one thread, so that its numbers are
-the same whatever else is computed beside it, and kept on disk under the hash of its configuration.
+Cells are independent of each other. Each is computed in a process of its own with one thread, so
+that its numbers are the same whatever else is computed beside it, and kept on disk under the hash
+of its configuration.
 """
 
 from __future__ import annotations
@@ -44,8 +46,20 @@ Experiment = Literal["box", "ball", "grid"]
 MethodName = Literal["Bi-ZOL", "VZO"]
 METHODS: tuple[MethodName, ...] = ("Bi-ZOL", "VZO")
 Key = tuple[MethodName, int, int, int]  # method, B, n, m
-NUMBERS = ("experiments.py", "instances.py", "lockstep.py", "measures.py", "paper.py")  # of this room
-APART = ("report", "reproduction", "verification", "cli.py", "testing.py")  # rooms that no number rests on, but these
+NUMBERS = (
+    "experiments.py",
+    "instances.py",
+    "lockstep.py",
+    "measures.py",
+    "paper.py",
+)  # of this room
+APART = (
+    "report",
+    "reproduction",
+    "verification",
+    "cli.py",
+    "testing.py",
+)  # rooms that no number rests on, but these
 
 
 @final
@@ -90,8 +104,12 @@ class Measured:
     validation: NDArray[np.float64]  # Ĝ_δ^val(x_k); empty where it was not asked for, as all below
     clarke: NDArray[np.float64]  # G^c(x_k)
     saturated: NDArray[np.float64]  # fraction of capacities that bind at x_k
-    crossings: NDArray[np.float64]  # fraction of ± pairs that cross a boundary, mean number of switches
-    noise: NDArray[np.float64]  # variance of one direction's estimate, (x_0 and the last decisions, Bi-ZOL and VZO)
+    crossings: NDArray[
+        np.float64
+    ]  # fraction of ± pairs that cross a boundary, mean number of switches
+    noise: NDArray[
+        np.float64
+    ]  # variance of one direction's estimate, (x_0 and the last decisions, Bi-ZOL and VZO)
 
     @property
     def finals(self) -> NDArray[np.float64]:
@@ -110,7 +128,12 @@ class Setting:
     def cells(self, experiment: Experiment) -> dict[Key, Cell]:
         """Return the cells of an experiment by (method, B, n, m)."""
         if experiment == "grid":
-            keys = [(name, paper.GRID_BATCH, n, m) for n in paper.UPPER for m in paper.LOWER for name in METHODS]
+            keys = [
+                (name, paper.GRID_BATCH, n, m)
+                for n in paper.UPPER
+                for m in paper.LOWER
+                for name in METHODS
+            ]
         else:
             keys = [(name, batch, 20, 200) for batch in paper.BATCHES for name in METHODS]
         constants = {"box": BOX, "ball": BALL, "grid": GRID}[experiment]
@@ -152,12 +175,16 @@ def measure(cell: Cell) -> Measured:
     if cell.closely and cell.method == "Bi-ZOL":
         directions = np.concatenate(
             [
-                Sphere().draw(generator(seed, *CERTIFICATE), 1, cell.validation, cell.n)  # unseen by the methods
+                Sphere().draw(
+                    generator(seed, *CERTIFICATE), 1, cell.validation, cell.n
+                )  # unseen by the methods
                 for seed in range(cell.seeds)
             ]
         )
         validated = validation_gaps(instance, decisions, directions, cell.delta)
-        noise = estimator_noise(instance, np.vstack([decisions[0, :1], decisions[-1]]), directions[0], cell.delta)
+        noise = estimator_noise(
+            instance, np.vstack([decisions[0, :1], decisions[-1]]), directions[0], cell.delta
+        )
     if cell.closely and cell.constants.radius is None:
         clarke = clarke_gaps(instance, decisions)
     return Measured(
@@ -196,15 +223,21 @@ def save(measured: Measured, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_suffix(f".{os.getpid()}.part")
     with part.open("wb") as file:
-        np.savez_compressed(file, **{field.name: getattr(measured, field.name) for field in fields(Measured)})
+        np.savez_compressed(
+            file, **{field.name: getattr(measured, field.name) for field in fields(Measured)}
+        )
     part.replace(path)
 
 
 def measure_all(cells: Iterable[Cell], store: Store, pool: Executor) -> Iterator[Cell]:
     """Have the pool measure the cells, and yield each one when it is kept."""
-    longest_first = sorted(cells, key=lambda cell: -cell.effort)  # so that no worker is left alone at the end
+    longest_first = sorted(
+        cells, key=lambda cell: -cell.effort
+    )  # so that no worker is left alone at the end
     with unheard():
-        waiting = {pool.submit(_measure_and_keep, cell, store.path(cell)): cell for cell in longest_first}
+        waiting = {
+            pool.submit(_measure_and_keep, cell, store.path(cell)): cell for cell in longest_first
+        }
     for done in as_completed(waiting):
         done.result()
         yield waiting[done]
@@ -216,7 +249,10 @@ def workers(jobs: int) -> Iterator[Executor]:
 
     Whatever ends the block early, what is under way is finished and what is waiting is dropped.
     """
-    with _single_threaded(), ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_serve) as pool:
+    with (
+        _single_threaded(),
+        ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_serve) as pool,
+    ):
         try:
             yield pool
         except BaseException:

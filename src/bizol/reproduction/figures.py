@@ -9,8 +9,6 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from bizol.anchored_model import AnchoredModel
-from bizol.clarke import clarke_subdifferential
 from bizol.feasible_sets import Box
 from bizol.followers import BoxProjection
 from bizol.problem import Objective, Problem
@@ -18,6 +16,8 @@ from bizol.report.figures import BASE, MODEL, OURS, SMOOTH, THEIRS, canvas, save
 from bizol.reproduction import paper
 from bizol.reproduction.experiments import METHODS, Experiment, MethodName
 from bizol.reproduction.results import Results
+from bizol.structure.anchored_model import AnchoredModel
+from bizol.structure.clarke import clarke_subdifferential
 
 POINTS = 240  # drawn per curve
 QUERIES = "response-oracle queries"
@@ -41,16 +41,42 @@ def figure_1(folder: Path) -> list[Path]:
         axes = figure.add_axes((-0.02, 0.0, 1.0, 1.0), projection="3d", computed_zorder=False)
         u, v = np.meshgrid(np.linspace(-1, 1, 41), np.linspace(-0.9, 0.9, 41))
         axes.plot_surface(u, v, scene.phi(u, v), color=BASE, alpha=0.10, linewidth=0)
-        axes.plot_wireframe(u, v, scene.phi(u, v), color=BASE, alpha=0.3, linewidth=0.4, rstride=5, cstride=5)
+        axes.plot_wireframe(
+            u, v, scene.phi(u, v), color=BASE, alpha=0.3, linewidth=0.4, rstride=5, cstride=5
+        )
         u, v = np.meshgrid(x + np.array([-0.8, 0.8]), y + np.array([-1.0, 0.3]))
         axes.plot_surface(u, v, scene.tangent(u, v), color="0.5", alpha=0.25, linewidth=0)
-        axes.text(x - 0.7, y + 0.3, scene.tangent(x - 0.7, y + 0.3) + 0.06, r"tangent plane $T_x$", color="0.3")
-        axes.plot(scene.u, scene.y, floor, color=OURS, label=r"response $y(u)$")
-        axes.plot(scene.u, scene.smoothed_y, floor, ":", color=OURS, label=r"smoothed response $y_\delta(u)$")
-        axes.plot(
-            scene.u, scene.y, scene.hyper, color=BASE, linewidth=2.4, label=r"$\tilde{\varphi}(u)=\varphi(u,y(u))$"
+        axes.text(
+            x - 0.7,
+            y + 0.3,
+            scene.tangent(x - 0.7, y + 0.3) + 0.06,
+            r"tangent plane $T_x$",
+            color="0.3",
         )
-        axes.plot(scene.u[near], scene.y[near], scene.model[near], color=MODEL, label=r"anchored model $Q_x(u)$")
+        axes.plot(scene.u, scene.y, floor, color=OURS, label=r"response $y(u)$")
+        axes.plot(
+            scene.u,
+            scene.smoothed_y,
+            floor,
+            ":",
+            color=OURS,
+            label=r"smoothed response $y_\delta(u)$",
+        )
+        axes.plot(
+            scene.u,
+            scene.y,
+            scene.hyper,
+            color=BASE,
+            linewidth=2.4,
+            label=r"$\tilde{\varphi}(u)=\varphi(u,y(u))$",
+        )
+        axes.plot(
+            scene.u[near],
+            scene.y[near],
+            scene.model[near],
+            color=MODEL,
+            label=r"anchored model $Q_x(u)$",
+        )
         axes.plot(
             scene.u[near],
             scene.smoothed_y[near],
@@ -80,7 +106,9 @@ def figure_2(folder: Path) -> list[Path]:
     scene = Scene.one_agent()
     x, height = scene.x, scene.anchor_value
     with canvas() as plt:
-        figure, (top, bottom) = plt.subplots(2, 1, figsize=(4.6, 5.6), sharex=True, layout="constrained")
+        figure, (top, bottom) = plt.subplots(
+            2, 1, figsize=(4.6, 5.6), sharex=True, layout="constrained"
+        )
         u, v = np.meshgrid(np.linspace(-1, 1, 121), np.linspace(-0.9, 0.9, 121))
         top.contour(u, v, scene.phi(u, v), levels=12, colors="0.75", linewidths=0.7)
         top.plot(scene.u, scene.y, color=OURS, label=r"$y(u)$")
@@ -92,14 +120,33 @@ def figure_2(folder: Path) -> list[Path]:
         low, high = scene.clarke
         steep, flat = height + high * reach, height + low * reach
         bottom.fill_between(
-            x + reach, steep, flat, color="#f4d35e", alpha=0.6, linewidth=0, label=r"$\partial^c\tilde{\varphi}(x)$"
+            x + reach,
+            steep,
+            flat,
+            color="#f4d35e",
+            alpha=0.6,
+            linewidth=0,
+            label=r"$\partial^c\tilde{\varphi}(x)$",
         )
-        bottom.plot(x + np.array([-0.55, 0, 0.55]), [steep[0], height, steep[1]], color="0.45", linewidth=0.7)
-        bottom.plot(x + np.array([-0.55, 0, 0.55]), [flat[0], height, flat[1]], color="0.45", linewidth=0.7)
+        bottom.plot(
+            x + np.array([-0.55, 0, 0.55]),
+            [steep[0], height, steep[1]],
+            color="0.45",
+            linewidth=0.7,
+        )
+        bottom.plot(
+            x + np.array([-0.55, 0, 0.55]), [flat[0], height, flat[1]], color="0.45", linewidth=0.7
+        )
         bottom.plot(scene.u, scene.hyper, color=BASE, linewidth=2.2, label=r"$\tilde{\varphi}(u)$")
         bottom.plot(scene.u, scene.model, "-.", color=MODEL, label=r"$Q_x(u)$")
         bottom.plot(scene.u, scene.smoothed, "--", color=SMOOTH, label=r"$Q_{x,\delta}(u)$")
-        bottom.plot(x + reach, height + scene.slope * reach, color="black", linewidth=1.2, label=r"slope $g_\delta(x)$")
+        bottom.plot(
+            x + reach,
+            height + scene.slope * reach,
+            color="black",
+            linewidth=1.2,
+            label=r"slope $g_\delta(x)$",
+        )
         bottom.plot(x, height, "o", color="black", markersize=4)
         for axes in (top, bottom):
             axes.axvspan(x - scene.delta, x + scene.delta, color="0.9", zorder=0, linewidth=0)
@@ -107,7 +154,8 @@ def figure_2(folder: Path) -> list[Path]:
         top.text(x, 0.86, r"$B_\delta(x)$", ha="center", va="top")
         top.locator_params(nbins=5)
         bottom.set_title(
-            rf"$g_\delta(x)={scene.slope:.2f}\in\partial^c\tilde{{\varphi}}(x)=[{low:.2f},\,{high:.2f}]$", fontsize=10
+            rf"$g_\delta(x)={scene.slope:.2f}\in\partial^c\tilde{{\varphi}}(x)=[{low:.2f},\,{high:.2f}]$",
+            fontsize=10,
         )
         bottom.set(xlabel=r"decision $u$", ylabel=r"value", ylim=(-0.3, 2.2))
         bottom.legend(loc="upper right", ncols=2)
@@ -117,17 +165,33 @@ def figure_2(folder: Path) -> list[Path]:
 def figure_3(results: Results, folder: Path) -> list[Path]:
     """Draw the best gaps so far on the box response: validation gap above, exact Clarke gap below."""
     with canvas() as plt:
-        figure, (top, bottom) = plt.subplots(2, 1, figsize=(5.6, 6.6), sharex=True, layout="constrained")
+        figure, (top, bottom) = plt.subplots(
+            2, 1, figsize=(5.6, 6.6), sharex=True, layout="constrained"
+        )
         top.set_yscale("log")
         bottom.set_yscale("log")
         for index, batch in enumerate(paper.BATCHES):
             queries = results.cell("box", "Bi-ZOL", batch).queries
-            _band(top, queries, results.validation("box", batch), SHADES["Bi-ZOL"][index], "-", f"B={batch}")
+            _band(
+                top,
+                queries,
+                results.validation("box", batch),
+                SHADES["Bi-ZOL"][index],
+                "-",
+                f"B={batch}",
+            )
         for method in METHODS:
             for index, batch in enumerate(paper.BATCHES):
                 queries = results.cell("box", method, batch).queries
                 style = LOOKS[method][1]
-                _band(bottom, queries, results.clarke(method, batch), SHADES[method][index], style, f"B={batch}")
+                _band(
+                    bottom,
+                    queries,
+                    results.clarke(method, batch),
+                    SHADES[method][index],
+                    style,
+                    f"B={batch}",
+                )
         for method in METHODS:
             bottom.plot([], [], LOOKS[method][1], color=SHADES[method][2], label=method)
         for axes in (top, bottom):
@@ -158,10 +222,19 @@ def figure_6(results: Results, folder: Path) -> list[Path]:
         top = max(0.6, float(grid["VZO"].mean(axis=-1).max()))
         for axes, method in zip(panels, METHODS, strict=True):
             table = grid[method].mean(axis=-1)  # (n, m)
-            image = axes.imshow(table, cmap="Blues", vmin=0, vmax=top, aspect="auto", origin="lower")
+            image = axes.imshow(
+                table, cmap="Blues", vmin=0, vmax=top, aspect="auto", origin="lower"
+            )
             for (row, column), value in np.ndenumerate(table):
                 dark = value > 0.6 * top
-                axes.text(column, row, f"{value:.4f}", ha="center", va="center", color="white" if dark else "black")
+                axes.text(
+                    column,
+                    row,
+                    f"{value:.4f}",
+                    ha="center",
+                    va="center",
+                    color="white" if dark else "black",
+                )
             axes.set_xticks(range(len(paper.LOWER)), [str(m) for m in paper.LOWER])
             axes.set_yticks(range(len(paper.UPPER)), [str(n) for n in paper.UPPER])
             axes.set_title(rf"{method}, $\mathrm{{NG}}_{{\mathrm{{obj}}}}(n,m)$")
@@ -175,7 +248,9 @@ def figure_6(results: Results, folder: Path) -> list[Path]:
 
 def _trajectories(results: Results, response: Experiment, folder: Path, name: str) -> list[Path]:
     with canvas() as plt:
-        figure, panels = plt.subplots(2, 2, figsize=(6.4, 4.8), sharex=True, sharey=True, layout="constrained")
+        figure, panels = plt.subplots(
+            2, 2, figsize=(6.4, 4.8), sharex=True, sharey=True, layout="constrained"
+        )
         for axes, batch in zip(panels.flat, paper.BATCHES, strict=True):
             for method in reversed(METHODS):
                 cell = results.cell(response, method, batch)
@@ -190,7 +265,9 @@ def _trajectories(results: Results, response: Experiment, folder: Path, name: st
         return save(figure, folder, name)
 
 
-def _band(axes: Any, queries: NDArray[np.int64], curves: Numbers, color: str, style: str, label: str) -> None:
+def _band(
+    axes: Any, queries: NDArray[np.int64], curves: Numbers, color: str, style: str, label: str
+) -> None:
     """Draw the mean over the runs with a band of one standard deviation."""
     rows = np.unique(np.linspace(0, len(queries) - 1, POINTS).astype(int))
     mean, deviation = curves[rows].mean(axis=1), curves[rows].std(axis=1, ddof=1)
@@ -207,7 +284,8 @@ def _label_ends(figure: Any, *panels: Any) -> None:
     for axes in panels:
         lines = [line for line in axes.get_lines() if line.get_label().startswith("B=")]
         ends = sorted(
-            (float(axes.transData.transform((0, line.get_ydata()[-1]))[1]), index) for index, line in enumerate(lines)
+            (float(axes.transData.transform((0, line.get_ydata()[-1]))[1]), index)
+            for index, line in enumerate(lines)
         )
         lowest = -np.inf
         for height, index in ends:

@@ -1,8 +1,8 @@
 """Instances of the tracking problem of Section V.
 
-The paper prints the sizes and the parameters of the methods, but not the constants of its instances. Those below were
-found by search, the seed of the draw among them, so that both methods land on its tables; they are ours, not the
-paper's.
+The paper prints the sizes and the parameters of the methods, but not the constants of its
+instances. Those below were found by search, the seed of the draw among them, so that both methods
+land on its tables; they are ours, not the paper's.
 """
 
 from __future__ import annotations
@@ -103,7 +103,9 @@ def tracking_instance(constants: Constants, *, n: int = 20, m: int = 200) -> Tra
     offset = constants.baseline * rng.standard_normal(m)
     output = rng.standard_normal((constants.outputs, m)) / np.sqrt(m)
     coupling = rng.standard_normal((n, m)) / np.sqrt(m)
-    capacity = rng.uniform(*(constants.capacity or (0.0, 1.0)), m)  # also where none is used: the draws after it stay
+    capacity = rng.uniform(
+        *(constants.capacity or (0.0, 1.0)), m
+    )  # also where none is used: the draws after it stay
     signs = np.sign(rng.standard_normal(n))
     x_ref = constants.reference * signs * rng.uniform(constants.reference_low, 1.0, n)
     y_ref = constants.target * rng.standard_normal(constants.outputs)
@@ -122,5 +124,7 @@ def tracking_instance(constants: Constants, *, n: int = 20, m: int = 200) -> Tra
         if constants.radius is None
         else BallProjection(matrix, offset, constants.radius)
     )
-    problem = Problem(objective.objective(), follower, Box(-np.ones(n), np.ones(n)), vectorized=True)
+    problem = Problem(
+        objective.objective(), follower, Box(-np.ones(n), np.ones(n)), vectorized=True
+    )
     return TrackingInstance(problem=problem, objective=objective, follower=follower, start=start)

@@ -1,7 +1,9 @@
-"""Many runs at once: Algorithm 1 and VZO for all seeds in lockstep, with one call of the follower per iteration.
+"""Many runs at once: Algorithm 1 and VZO for all seeds in lockstep, with one call of the follower
+per iteration.
 
-A run here is the run that `bizol.iterate` makes with the same seed, up to rounding; the tests compare them. Ten runs in
-lockstep cost little more than one, because at these sizes most of an iteration is the overhead of a dozen small calls.
+A run here is the run that `bizol.iterate` makes with the same seed, up to rounding; the tests
+compare them. Ten runs in lockstep cost little more than one, because at these sizes most of an
+iteration is the overhead of a dozen small calls.
 """
 
 from __future__ import annotations
@@ -13,10 +15,12 @@ import numpy as np
 from bizol.arrays import Batches, Point, Points
 from bizol.evaluation import Evaluator
 from bizol.methods import VZO, BiZOL
-from bizol.methods.two_point import draw_block, drawn_together
+from bizol.methods.two_point.two_point import draw_block, drawn_together
 from bizol.problem import Problem
 
-Watch = Callable[[Batches, Batches], object]  # given the responses at x + δw and at x − δw, (B, runs, m) each
+Watch = Callable[
+    [Batches, Batches], object
+]  # given the responses at x + δw and at x − δw, (B, runs, m) each
 
 
 def queries_per_iteration(method: BiZOL | VZO) -> int:
@@ -54,7 +58,10 @@ def run_together(
     for iteration in range(budget // cost):
         within = iteration % together
         if within == 0:
-            blocks = [draw_block(method.directions, seed, iteration, together, batch, x.shape[1]) for seed in seeds]
+            blocks = [
+                draw_block(method.directions, seed, iteration, together, batch, x.shape[1])
+                for seed in seeds
+            ]
             directions = np.stack(blocks, axis=2)  # (together, B, runs, n)
         gradients = hypergradients(problem, evaluator, x, directions[within], delta, watch)
         x = x + step * (problem.feasible_set.minimize_linear(gradients) - x)
@@ -63,7 +70,12 @@ def run_together(
 
 
 def _bizol(
-    problem: Problem, evaluator: Evaluator, x: Points, directions: Batches, delta: float, watch: Watch | None
+    problem: Problem,
+    evaluator: Evaluator,
+    x: Points,
+    directions: Batches,
+    delta: float,
+    watch: Watch | None,
 ) -> Points:
     """Eqs. (28) and (29) for every run: ĝ = d_x + (n / 2δB) Σ ⟨d_y, y(x + δw) − y(x − δw)⟩ w."""
     offsets = delta * directions
@@ -78,7 +90,12 @@ def _bizol(
 
 
 def _vzo(
-    problem: Problem, evaluator: Evaluator, x: Points, directions: Batches, delta: float, watch: Watch | None
+    problem: Problem,
+    evaluator: Evaluator,
+    x: Points,
+    directions: Batches,
+    delta: float,
+    watch: Watch | None,
 ) -> Points:
     """The same estimate of the whole hyperobjective: ĝ = (n / 2δB) Σ (φ̃(x + δw) − φ̃(x − δw)) w."""
     offsets = delta * directions

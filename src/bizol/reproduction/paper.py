@@ -11,7 +11,8 @@ UPPER, LOWER = (20, 40, 80, 100), (40, 80, 100, 200)  # the grid of n and m
 GRID_BATCH = 10
 RUNS = 10
 
-# Tables I and II, by response and B: final values of Bi-ZOL and VZO, and the improvement in percent.
+# Tables I and II, by response and B: final values of Bi-ZOL and VZO, and the improvement in
+# percent.
 FINALS: dict[str, dict[int, tuple[Spread, Spread, Spread]]] = {
     "box": {
         1: (Spread(16.59, 0.40), Spread(24.95, 0.27), Spread(33.48, 1.88)),
@@ -28,7 +29,12 @@ FINALS: dict[str, dict[int, tuple[Spread, Spread, Spread]]] = {
 }
 
 # Table II: the best validation gap of Bi-ZOL on the ball response.
-BALL_GAPS = {1: Spread(1.42, 0.10), 5: Spread(0.51, 0.09), 10: Spread(0.19, 0.05), 50: Spread(0.0034, 0.0016)}
+BALL_GAPS = {
+    1: Spread(1.42, 0.10),
+    5: Spread(0.51, 0.09),
+    10: Spread(0.19, 0.05),
+    50: Spread(0.0034, 0.0016),
+}
 
 # Tables III and IV: normalized gaps of Bi-ZOL and VZO, and their difference.
 BY_UPPER = {

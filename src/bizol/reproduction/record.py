@@ -1,7 +1,7 @@
 """The committed record of a reproduction, and how a new one is compared with it.
 
-`python -m bizol.reproduction.record FILE...` makes the records in these files, as `bizol reproduce` writes them, the
-committed ones.
+`python -m bizol.reproduction.record FILE...` makes the records in these files, as `bizol reproduce`
+writes them, the committed ones.
 """
 
 from __future__ import annotations
@@ -46,7 +46,10 @@ def record(results: Results, claims: Iterable[Claim]) -> Record:
 def _curves(cell: Measured) -> Record:
     """Return the ends of a cell's curves, run by run, and ten points of their means."""
     rows = np.linspace(0, len(cell.queries) - 1, 10).astype(int)
-    told: Record = {"finals": cell.finals.tolist(), "values": cell.values[rows].mean(axis=1).tolist()}
+    told: Record = {
+        "finals": cell.finals.tolist(),
+        "values": cell.values[rows].mean(axis=1).tolist(),
+    }
     for name, curve in (("validation", cell.validation), ("clarke", cell.clarke)):
         if curve.size:
             best = so_far(curve)

@@ -122,9 +122,10 @@ def reproduce(
 ) -> Reproduction:
     """Reproduce tables and figures of Section V into a folder.
 
-    What was measured is kept in the folder's `cache`, so a second run only redraws and an interrupted one goes on where
-    it was. The numbers do not depend on `jobs`: the work is always done in processes of their own, so a script that
-    calls this needs the usual `if __name__ == "__main__":`.
+    What was measured is kept in the folder's `cache`, so a second run only redraws and an
+    interrupted one goes on where it was. The numbers do not depend on `jobs`: the work is always
+    done in processes of their own, so a script that calls this needs the usual `if __name__ ==
+    "__main__":`.
 
     Args:
         names: "table-1", ..., "figure-6"; everything by default.
@@ -137,10 +138,16 @@ def reproduce(
     exhibits = known(names)
     writable(out)
     experiments = list(dict.fromkeys(EXHIBITS[name].shows for name in exhibits))
-    cells = {experiment: setting.cells(experiment) for experiment in experiments if experiment is not None}
+    cells = {
+        experiment: setting.cells(experiment)
+        for experiment in experiments
+        if experiment is not None
+    }
     drawings = [name for name in exhibits if EXHIBITS[name].is_figure]
     store = Store(out / "cache")
-    missing = [cell for group in cells.values() for cell in group.values() if store.load(cell) is None]
+    missing = [
+        cell for group in cells.values() for cell in group.values() if store.load(cell) is None
+    ]
     total, done = sum(cell.effort for cell in missing) + DRAWING * len(drawings), 0.0
     progress(done, total)
     with workers(jobs) as pool:
@@ -150,7 +157,9 @@ def reproduce(
         with unheard():
             drawn = [pool.submit(_draw, name, setting, store, out / "figures") for name in drawings]
         results = read(setting, cells, store)
-        written = [EXHIBITS[name].make(results) for name in exhibits if not EXHIBITS[name].is_figure]
+        written = [
+            EXHIBITS[name].make(results) for name in exhibits if not EXHIBITS[name].is_figure
+        ]
         claims, targets = list(verdicts(results, STATEMENTS)), list(verdicts(results, TARGETS))
         for future in drawn:
             future.result()
@@ -159,10 +168,22 @@ def reproduce(
     _write_tables(written, out / "tables")
     kept = record(results, [*claims, *targets])
     (out / "record.json").write_text(json.dumps(kept, indent=1) + "\n")
-    document = _page(results, exhibits, {table.name: table for table in written}, claims, targets, out / "figures")
+    document = _page(
+        results,
+        exhibits,
+        {table.name: table for table in written},
+        claims,
+        targets,
+        out / "figures",
+    )
     (out / "index.html").write_text(document, encoding="utf-8")
     return Reproduction(
-        setting=setting, tables=written, claims=claims, targets=targets, record=kept, page=out / "index.html"
+        setting=setting,
+        tables=written,
+        claims=claims,
+        targets=targets,
+        record=kept,
+        page=out / "index.html",
     )
 
 
@@ -174,7 +195,9 @@ def writable(out: Path) -> None:
             with tempfile.TemporaryFile(dir=folder):
                 pass
         except OSError as error:
-            raise ValueError(f"The folder {folder} cannot be written: {error.strerror or error}.") from error
+            raise ValueError(
+                f"The folder {folder} cannot be written: {error.strerror or error}."
+            ) from error
 
 
 def read(setting: Setting, cells: Mapping[Experiment, Mapping[Key, Cell]], store: Store) -> Results:
@@ -184,7 +207,9 @@ def read(setting: Setting, cells: Mapping[Experiment, Mapping[Key, Cell]], store
         measured[experiment] = {}
         for key, cell in group.items():
             if (found := store.load(cell)) is None:
-                raise RuntimeError(f"{store.path(cell)} was measured, and is gone or damaged; run it again.")
+                raise RuntimeError(
+                    f"{store.path(cell)} was measured, and is gone or damaged; run it again."
+                )
             measured[experiment][key] = found
     return Results(setting, measured)
 
@@ -230,13 +255,17 @@ def _page(
         Section("Instances", _instances()),
     ]
     return page(
-        "Bi-ZOL, Section V, reproduced", _lead(results.setting, claims), [each for each in sections if each.body]
+        "Bi-ZOL, Section V, reproduced",
+        _lead(results.setting, claims),
+        [each for each in sections if each.body],
     )
 
 
 def _lead(setting: Setting, claims: list[Claim]) -> str:
     holding = sum(claim.holds for claim in claims)
-    verdict = f"<strong>{holding} of {len(claims)} claims</strong> of the paper's Section V hold here"
+    verdict = (
+        f"<strong>{holding} of {len(claims)} claims</strong> of the paper's Section V hold here"
+    )
     said = f"<p>{verdict}: <a href='#claims'>see which</a>.</p>" if claims else ""
     return (
         f"{said}<p>Both methods on the incentive-based tracking problem: {setting.seeds} runs each, "
@@ -265,7 +294,10 @@ def _list(claims: list[Claim]) -> str:
 def _instances() -> str:
     columns = (Column(name="constant"), *(Column(name=name) for name in ("box", "ball", "grid")))
     rows = tuple(
-        (field.name.replace("_", " "), *(_constant(getattr(each, field.name)) for each in (BOX, BALL, GRID)))
+        (
+            field.name.replace("_", " "),
+            *(_constant(getattr(each, field.name)) for each in (BOX, BALL, GRID)),
+        )
         for field in fields(Constants)
     )
     return Table(
@@ -278,4 +310,10 @@ def _instances() -> str:
 
 
 def _constant(value: Any) -> str:
-    return "–" if value is None else f"{value[0]} to {value[1]}" if isinstance(value, tuple) else str(value)
+    return (
+        "–"
+        if value is None
+        else f"{value[0]} to {value[1]}"
+        if isinstance(value, tuple)
+        else str(value)
+    )

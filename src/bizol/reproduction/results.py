@@ -33,7 +33,10 @@ class Results:
 
     def improvement(self, experiment: Experiment, batch: int) -> Runs:
         """Return Δ_obj of every pair of runs, in percent."""
-        ours, theirs = self.finals(experiment, "Bi-ZOL", batch), self.finals(experiment, "VZO", batch)
+        ours, theirs = (
+            self.finals(experiment, "Bi-ZOL", batch),
+            self.finals(experiment, "VZO", batch),
+        )
         return 100 * (theirs - ours) / np.abs(theirs)
 
     def validation(self, experiment: Experiment, batch: int) -> NDArray[np.float64]:
@@ -53,7 +56,8 @@ class Results:
         }
         reference = min(float(table.min()) for table in values.values())
         return {
-            method: (table.min(axis=0) - reference) / (table[0] - reference + 1e-8) for method, table in values.items()
+            method: (table.min(axis=0) - reference) / (table[0] - reference + 1e-8)
+            for method, table in values.items()
         }
 
     def grid(self) -> dict[MethodName, NDArray[np.float64]]:

@@ -16,12 +16,16 @@ OURS = "The constants of the instance are ours: the paper prints its sizes and p
 
 def table_1(results: Results) -> Table:
     """Final values on the box response."""
-    return _finals(results, "box", "Table I", "Final φ̃(x), box response (piecewise affine), n=20, m=200")
+    return _finals(
+        results, "box", "Table I", "Final φ̃(x), box response (piecewise affine), n=20, m=200"
+    )
 
 
 def table_2(results: Results) -> Table:
     """Final values and validation gaps on the ball response."""
-    table = _finals(results, "ball", "Table II", "Final φ̃(x), ball response (not piecewise affine), n=20, m=200")
+    table = _finals(
+        results, "ball", "Table II", "Final φ̃(x), ball response (not piecewise affine), n=20, m=200"
+    )
     gaps = side_by_side(["validation gap"], 2)
     rows = tuple(
         (*row, Spread.of(results.validation("ball", batch)[-1]), paper.BALL_GAPS[batch])
@@ -41,12 +45,16 @@ def table_2(results: Results) -> Table:
 
 def table_3(results: Results) -> Table:
     """Normalized gaps by n."""
-    return _dimensions(results, "n", "Table III", "Normalized gap by upper-level dimension n, averaged over m")
+    return _dimensions(
+        results, "n", "Table III", "Normalized gap by upper-level dimension n, averaged over m"
+    )
 
 
 def table_4(results: Results) -> Table:
     """Normalized gaps by m."""
-    return _dimensions(results, "m", "Table IV", "Normalized gap by lower-level dimension m, averaged over n")
+    return _dimensions(
+        results, "m", "Table IV", "Normalized gap by lower-level dimension m, averaged over n"
+    )
 
 
 def _finals(results: Results, response: Experiment, number: str, title: str) -> Table:
@@ -78,8 +86,13 @@ def _finals(results: Results, response: Experiment, number: str, title: str) -> 
 
 def _dimensions(results: Results, by: str, number: str, title: str) -> Table:
     grid = results.grid()  # (n, m, runs)
-    sizes, averaged, printed = (paper.UPPER, 1, paper.BY_UPPER) if by == "n" else (paper.LOWER, 0, paper.BY_LOWER)
-    ours, theirs = grid["Bi-ZOL"].mean(axis=averaged), grid["VZO"].mean(axis=averaged)  # (sizes, runs)
+    sizes, averaged, printed = (
+        (paper.UPPER, 1, paper.BY_UPPER) if by == "n" else (paper.LOWER, 0, paper.BY_LOWER)
+    )
+    ours, theirs = (
+        grid["Bi-ZOL"].mean(axis=averaged),
+        grid["VZO"].mean(axis=averaged),
+    )  # (sizes, runs)
     ahead = int((grid["Bi-ZOL"] < grid["VZO"]).sum())
     return Table(
         name="table-3" if by == "n" else "table-4",

@@ -37,7 +37,9 @@ def verify(names: Sequence[str] = ()) -> Iterator[Finding]:
     """Check the named statements, all of them by default, in the order of the paper."""
     unknown = [name for name in names if name not in STATEMENTS]
     if unknown:
-        raise ValueError(f"Unknown statement {unknown[0]!r}; the paper has {', '.join(STATEMENTS)}.")
+        raise ValueError(
+            f"Unknown statement {unknown[0]!r}; the paper has {', '.join(STATEMENTS)}."
+        )
     for name, statement in STATEMENTS.items():
         if not names or name in names:
             yield statement()

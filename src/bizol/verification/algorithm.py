@@ -7,18 +7,18 @@ from itertools import islice
 
 import numpy as np
 
-from bizol.anchored_model import AncillaryFunction
 from bizol.arrays import Point
 from bizol.certificates import bizol_gap
-from bizol.clarke import anchor_at, approximate_hypergradient
 from bizol.directions import Sphere
 from bizol.feasible_sets import Box
 from bizol.followers import BoxProjection
 from bizol.methods import BiZOL
 from bizol.problem import Objective, Problem
 from bizol.randomness import generator
+from bizol.run.solve import iterate
 from bizol.sensitivity import Sensitivity, anchored
-from bizol.solve import iterate
+from bizol.structure.anchored_model import AncillaryFunction
+from bizol.structure.clarke import anchor_at, approximate_hypergradient
 from bizol.theory import (
     VARIANCE_CONSTANT,
     Constants,
@@ -45,7 +45,9 @@ def estimates(case: Example, x: Point, *, batch: int, count: int, seed: int = 0)
     found = []
     for directions in Sphere().draw(generator(seed), count, batch, x.size):
         differences = case.follower(x + DELTA * directions) - case.follower(x - DELTA * directions)
-        sensitivity = Sensitivity(at=x, radius=DELTA, directions=directions, differences=differences)
+        sensitivity = Sensitivity(
+            at=x, radius=DELTA, directions=directions, differences=differences
+        )
         found.append(anchored(anchor, sensitivity).value)
     return np.array(found)
 
@@ -62,7 +64,9 @@ def lemma_1() -> Finding:
                 error = (sample - truth) ** 2
                 worst = max(worst, float(error.sum(axis=1).mean()) * batch / sigma**2)
                 standard = sample.std(axis=0) / np.sqrt(len(sample))
-                deviation = max(deviation, float((np.abs(sample.mean(axis=0) - truth) / standard).max()))
+                deviation = max(
+                    deviation, float((np.abs(sample.mean(axis=0) - truth) / standard).max())
+                )
     return Finding(
         statement="Lemma 1",
         checked="B E‖ĝ − g_δ‖² / σ_δ², 4,000 estimates, B = 1 and 5",
@@ -83,7 +87,9 @@ def lemma_2() -> Finding:
         ancillary = AncillaryFunction(case.problem, delta)
         for x in decisions(case, 30):
             near = x + 0.02 * np.random.default_rng(0).standard_normal(x.size)
-            change = np.linalg.norm(ancillary.gradient(x) - ancillary.gradient(near)) / np.linalg.norm(x - near)
+            change = np.linalg.norm(
+                ancillary.gradient(x) - ancillary.gradient(near)
+            ) / np.linalg.norm(x - near)
             worst = max(worst, float(change) / constants.smoothness(delta))
     return Finding(
         statement="Lemma 2",
@@ -125,9 +131,14 @@ def initial_gap(problem: Problem, x0: Point) -> float:
     from scipy.optimize import minimize
 
     ancillary, box = AncillaryFunction(problem, DELTA), problem.feasible_set
-    starts = [box.minimize_linear(cost) for cost in np.random.default_rng(0).standard_normal((8, x0.size))]
+    starts = [
+        box.minimize_linear(cost) for cost in np.random.default_rng(0).standard_normal((8, x0.size))
+    ]
     bounds = [(-1.0, 1.0)] * x0.size
-    lows = [minimize(ancillary.value, start, jac=ancillary.gradient, bounds=bounds).fun for start in starts]
+    lows = [
+        minimize(ancillary.value, start, jac=ancillary.gradient, bounds=bounds).fun
+        for start in starts
+    ]
     return ancillary.value(x0) - float(min(lows))
 
 
@@ -159,7 +170,7 @@ def theorem_1() -> Finding:
 
 def remark_3() -> Finding:
     """The mean gap is that of a uniformly drawn iterate, and bounds the smallest gap."""
-    from bizol.solve import minimize
+    from bizol.run.solve import minimize
 
     case, horizon = example("box"), 20
     method = BiZOL(delta=DELTA, step=0.1, batch=2)
@@ -204,7 +215,10 @@ def corollary_2() -> Finding:
     ]
     in_epsilon = exponent(goals, np.array([choice.queries for choice in choices], dtype=float))
     sizes = np.array([100, 1000, 10_000])
-    costs = [parameters_for(replace(constants, dimension=int(n)), epsilon=1e-6, initial_gap=1.0).queries for n in sizes]
+    costs = [
+        parameters_for(replace(constants, dimension=int(n)), epsilon=1e-6, initial_gap=1.0).queries
+        for n in sizes
+    ]
     in_n = exponent(sizes.astype(float), np.array(costs, dtype=float))
     return Finding(
         statement="Corollary 2",
@@ -223,15 +237,25 @@ def remark_4() -> Finding:
     sizes, slopes, steepness = np.array([16, 64, 256, 1024]), [], []
     for m in sizes:
         capacity = np.full(m, 9.0)
-        follower = BoxProjection(np.tile([[0.8, -0.3, 0.5]], (m, 1)), np.zeros(m), -capacity, capacity)
+        follower = BoxProjection(
+            np.tile([[0.8, -0.3, 0.5]], (m, 1)), np.zeros(m), -capacity, capacity
+        )
         objective = Objective(
-            lambda x, y: float(np.sin(y).mean()), lambda x, y: 0 * x, lambda x, y: np.cos(y) / y.size
+            lambda x, y: float(np.sin(y).mean()),
+            lambda x, y: 0 * x,
+            lambda x, y: np.cos(y) / y.size,
         )  # the mean of local objectives with bounded slopes
-        probed = estimate_constants(Problem(objective, follower, Box(-np.ones(3), np.ones(3))), probes=40)
+        probed = estimate_constants(
+            Problem(objective, follower, Box(-np.ones(3), np.ones(3))), probes=40
+        )
         slopes.append(probed.L_y)
         steepness.append(probed.M_y)
     stacked, averaged = np.array(slopes), np.array(steepness)
-    growth, fall, product = exponent(sizes, stacked), exponent(sizes, averaged), exponent(sizes, stacked * averaged)
+    growth, fall, product = (
+        exponent(sizes, stacked),
+        exponent(sizes, averaged),
+        exponent(sizes, stacked * averaged),
+    )
     worst = max(abs(growth - 0.5), abs(fall + 0.5), abs(product))
     base = replace(constants_of(example("box")), M_y=1.0)
     coupled = [replace(base, L_y=rho).queries_scale(1.0) for rho in (1e6, 1e7, 1e8)]
@@ -277,6 +301,6 @@ def lemma_4() -> Finding:
 
 def _smoothed_slope(position: float, dimension: int) -> float:
     """Return the slope of E|position + ξ₁|, ξ ~ Unif(Bₙ), which is 1 − 2 P(ξ₁ ≤ −position)."""
-    from bizol.followers.structure import marginal_cdf
+    from bizol.structure.pieces import marginal_cdf
 
     return float(1 - 2 * marginal_cdf(np.array(-position), dimension))

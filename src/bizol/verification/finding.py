@@ -10,7 +10,13 @@ import numpy as np
 
 from bizol.arrays import Point
 from bizol.feasible_sets import Box
-from bizol.followers import BallProjection, BoxProjection, QuadraticProgram, SimplexProjection, SmoothSaturation
+from bizol.followers import (
+    BallProjection,
+    BoxProjection,
+    QuadraticProgram,
+    SimplexProjection,
+    SmoothSaturation,
+)
 from bizol.objectives import Tracking
 from bizol.problem import Objective, Problem
 
@@ -103,7 +109,9 @@ def vee() -> Example:
 
 def decisions(case: Example, count: int, seed: int = 1) -> Iterator[Point]:
     """Yield random decisions of the box."""
-    yield from np.random.default_rng(seed).uniform(case.box.lower, case.box.upper, (count, case.box.dimension))
+    yield from np.random.default_rng(seed).uniform(
+        case.box.lower, case.box.upper, (count, case.box.dimension)
+    )
 
 
 def on_kinks(case: Example, kinks: int, seed: int = 1) -> Point:
@@ -123,7 +131,10 @@ def on_boundary(case: Example, seed: int = 1) -> Point:
     direction = next(decisions(case, 1, seed))
 
     def excess(step: float) -> float:
-        return float(np.linalg.norm(follower.matrix @ (inside + step * direction) + follower.offset)) - follower.radius
+        return (
+            float(np.linalg.norm(follower.matrix @ (inside + step * direction) + follower.offset))
+            - follower.radius
+        )
 
     return np.asarray(inside + brentq(excess, 0.0, 1e3, xtol=1e-15) * direction)
 
@@ -131,5 +142,8 @@ def on_boundary(case: Example, seed: int = 1) -> Point:
 def numerical_gradient(function: Any, x: Point, width: float = 1e-6) -> Point:
     """Return central differences of a function of x."""
     return np.array(
-        [(function(x + width * axis) - function(x - width * axis)) / (2 * width) for axis in np.eye(x.size)]
+        [
+            (function(x + width * axis) - function(x - width * axis)) / (2 * width)
+            for axis in np.eye(x.size)
+        ]
     )

@@ -4,16 +4,29 @@ from __future__ import annotations
 
 import numpy as np
 
-from bizol.anchored_model import AnchoredModel
 from bizol.arrays import Point, Points
-from bizol.clarke import approximate_hypergradient, clarke_subdifferential, set_variation, structural_bias
 from bizol.directions import Sphere
 from bizol.evaluation import Evaluator
 from bizol.followers import BoxProjection
-from bizol.followers.structure import Hull, ball_points
 from bizol.reproduction.instances import BOX, tracking_instance
+from bizol.structure.anchored_model import AnchoredModel
+from bizol.structure.clarke import (
+    approximate_hypergradient,
+    clarke_subdifferential,
+    set_variation,
+    structural_bias,
+)
+from bizol.structure.pieces import Hull, ball_points
 from bizol.theory import exponent
-from bizol.verification.finding import Example, Finding, decisions, example, numerical_gradient, on_boundary, on_kinks
+from bizol.verification.finding import (
+    Example,
+    Finding,
+    decisions,
+    example,
+    numerical_gradient,
+    on_boundary,
+    on_kinks,
+)
 
 
 def remark_1() -> Finding:
@@ -54,9 +67,14 @@ def proposition_1() -> Finding:
     for case, x in places:
         nearby = x + 1e-4 * ball_points(x.size, 64, seed=2)
         gradients = np.array(
-            [numerical_gradient(lambda u, case=case: hyperobjective(case, u), u, 1e-8) for u in nearby]
+            [
+                numerical_gradient(lambda u, case=case: hyperobjective(case, u), u, 1e-8)
+                for u in nearby
+            ]
         )
-        worst = max(worst, mutual_distance(gradients, clarke_subdifferential(case.problem, x, 1e-9)))
+        worst = max(
+            worst, mutual_distance(gradients, clarke_subdifferential(case.problem, x, 1e-9))
+        )
     return Finding(
         statement="Proposition 1",
         checked="distance between gradients of φ̃ within 10⁻⁴ and the chain-rule set, both ways, on 0, 1, 2 kinks",
@@ -75,7 +93,9 @@ def remark_2() -> Finding:
     (directions,) = Sphere().draw(np.random.default_rng(0), 1, 4000, n)
     plus, minus = x + delta * directions, x - delta * directions
     y, up, down = instance.follower(x), instance.follower(plus), instance.follower(minus)
-    partial = n / (2 * delta) * ((up - down) @ instance.objective.grad_y(x, y))[:, None] * directions
+    partial = (
+        n / (2 * delta) * ((up - down) @ instance.objective.grad_y(x, y))[:, None] * directions
+    )
     whole = instance.objective.value(plus, up) - instance.objective.value(minus, down)
     full = n / (2 * delta) * whole[:, None] * directions
     ratio = float(full.var(axis=0).sum() / partial.var(axis=0).sum())
@@ -101,7 +121,9 @@ def proposition_2() -> Finding:
         slopes = np.array([numerical_gradient(model.value, u, 1e-8) for u in nearby])
         same = max(same, mutual_distance(slopes, clarke_subdifferential(case.problem, x)))
         direction = approximate_hypergradient(case.problem, x, delta).value
-        smoothed = numerical_gradient(lambda u, model=model: model.smoothed_value(u, delta), x, 1e-5)
+        smoothed = numerical_gradient(
+            lambda u, model=model: model.smoothed_value(u, delta), x, 1e-5
+        )
         gradient = max(gradient, float(np.abs(direction - smoothed).max()))
         goldstein = max(goldstein, model.goldstein(delta).distance(direction))
     return Finding(
@@ -122,7 +144,10 @@ def definition_1() -> Finding:
         for x in decisions(case, 5):
             omega = set_variation(case.follower, x, 0.15)
             here = case.follower.limiting_jacobians(x)[0]
-            nearby = [case.follower.limiting_jacobians(x + 0.15 * v, 0.0)[0] for v in ball_points(x.size, 1024, seed=3)]
+            nearby = [
+                case.follower.limiting_jacobians(x + 0.15 * v, 0.0)[0]
+                for v in ball_points(x.size, 1024, seed=3)
+            ]
             found = max(float(np.linalg.norm(matrix - here, 2)) for matrix in nearby)
             worst = max(worst, found - omega.value)
             if omega.kind == "exact":
@@ -164,7 +189,10 @@ def definition_2() -> Finding:
     """A point is δ-regular exactly when the ball shows no piece that is not active at the point."""
     contradictions = regular = 0
     for case in (example("box"), example("ball")):
-        places = [*decisions(case, 10), on_kinks(case, 1) if case.follower.curvature == 0 else on_boundary(case)]
+        places = [
+            *decisions(case, 10),
+            on_kinks(case, 1) if case.follower.curvature == 0 else on_boundary(case),
+        ]
         for x in places:
             for delta in (0.005, 0.05, 0.3):
                 active = case.follower.pieces(x, 0.0).labels
@@ -199,11 +227,17 @@ def proposition_4() -> Finding:
         for v in ball_points(x.size, 256, seed=5):
             for matrix in case.follower.limiting_jacobians(x + delta * v, 0.0):
                 miss = matrix - hull.nearest(matrix.ravel()).reshape(matrix.shape)
-                worst = max(worst, float(np.linalg.norm(miss, 2)) / (case.follower.curvature * delta))
-    plane = example("ball", n=2)  # in the plane J y_δ is an integral over a circle, known to eight digits
+                worst = max(
+                    worst, float(np.linalg.norm(miss, 2)) / (case.follower.curvature * delta)
+                )
+    plane = example(
+        "ball", n=2
+    )  # in the plane J y_δ is an integral over a circle, known to eight digits
     at = on_boundary(plane)
     radii = np.array([0.04, 0.02, 0.01, 0.005])
-    slope = exponent(radii, np.array([structural_bias(plane.problem, at, delta).distance for delta in radii]))
+    slope = exponent(
+        radii, np.array([structural_bias(plane.problem, at, delta).distance for delta in radii])
+    )
     return Finding(
         statement="Proposition 4",
         checked="dist(V, J^c y(x)) over (max L_i) δ at a point on the boundary, three radii",

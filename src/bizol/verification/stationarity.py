@@ -8,8 +8,21 @@ import numpy as np
 
 from bizol.arrays import Point
 from bizol.certificates import bizol_gap, certify, clarke_gap, smooth_gap
-from bizol.clarke import anchor_at, approximate_hypergradient, clarke_subdifferential, set_variation
-from bizol.verification.finding import Example, Finding, decisions, example, numerical_gradient, on_kinks, vee
+from bizol.structure.clarke import (
+    anchor_at,
+    approximate_hypergradient,
+    clarke_subdifferential,
+    set_variation,
+)
+from bizol.verification.finding import (
+    Example,
+    Finding,
+    decisions,
+    example,
+    numerical_gradient,
+    on_kinks,
+    vee,
+)
 from bizol.verification.geometry import hyperobjective
 
 
@@ -38,15 +51,27 @@ def definition_3() -> Finding:
 def brute_force_clarke(case: Example, x: Point, steps: int = 37) -> float:
     """Return the min–max over a fine grid of convex weights and all vertices of the box."""
     generators = clarke_subdifferential(case.problem, x).generators
-    grid = np.array([w for w in product(range(steps + 1), repeat=len(generators) - 1) if sum(w) <= steps]) / steps
+    grid = (
+        np.array(
+            [w for w in product(range(steps + 1), repeat=len(generators) - 1) if sum(w) <= steps]
+        )
+        / steps
+    )
     weights = np.column_stack([grid, 1 - grid.sum(axis=1)])
     return float(((weights @ generators) @ (x - corners(case)).T).max(axis=1).min())
 
 
 def definition_4() -> Finding:
     """The Clarke gap agrees with a brute-force min–max, on one kink and on the crossing of two."""
-    places = [(example("box"), on_kinks(example("box"), kinks, seed)) for kinks in (0, 1, 2) for seed in (1, 2, 3)]
-    places += [(vee(), np.array([0.0, 0.4])), (vee(), np.zeros(2))]  # the best subgradient is no generator there
+    places = [
+        (example("box"), on_kinks(example("box"), kinks, seed))
+        for kinks in (0, 1, 2)
+        for seed in (1, 2, 3)
+    ]
+    places += [
+        (vee(), np.array([0.0, 0.4])),
+        (vee(), np.zeros(2)),
+    ]  # the best subgradient is no generator there
     above = below = 0.0
     for case, x in places:
         if case.box.contains(x):
@@ -70,7 +95,9 @@ def definition_5() -> Finding:
     points = list(decisions(case, 20))
     for seed, x in enumerate(points):
         exact = bizol_gap(case.problem, x, delta=delta).gap
-        by_hand = float(((x - corners(case)) @ approximate_hypergradient(case.problem, x, delta).value).max())
+        by_hand = float(
+            ((x - corners(case)) @ approximate_hypergradient(case.problem, x, delta).value).max()
+        )
         worst = max(worst, abs(exact - by_hand))
         low, high = certify(case.problem, x, delta=delta, directions=60, seed=seed).interval
         inside += low <= exact <= high
@@ -82,7 +109,8 @@ def definition_5() -> Finding:
         relation="≤",
         bound=1e-10,
         note=f"{inside} of 20 certificates at 95 % hold it",
-        also=inside >= 16,  # fewer has probability below 10⁻² for a valid interval, and the seeds are fixed
+        also=inside
+        >= 16,  # fewer has probability below 10⁻² for a valid interval, and the seeds are fixed
     )
 
 
@@ -110,11 +138,15 @@ def proposition_6() -> Finding:
     """For a smooth response G^sm ≤ G_δ + D M_y L_J δ: with δ ≤ ε/(3 D M_y L_J) the gap carries over."""
     case, worst, carried = example("smooth"), 0.0, True
     points = list(decisions(case, 20))
-    slope = max(float(np.linalg.norm(anchor_at(case.problem, x).grad_y)) for x in points)  # M_y on these points
+    slope = max(
+        float(np.linalg.norm(anchor_at(case.problem, x).grad_y)) for x in points
+    )  # M_y on these points
     scale = case.box.diameter * slope * case.follower.curvature  # D M_y L_J
     for x in points:
         for delta in (0.01, 0.1):
-            difference = smooth_gap(case.problem, x).gap - bizol_gap(case.problem, x, delta=delta).gap
+            difference = (
+                smooth_gap(case.problem, x).gap - bizol_gap(case.problem, x, delta=delta).gap
+            )
             worst = max(worst, difference / (scale * delta))
         epsilon = 3 * scale * 0.01
         if bizol_gap(case.problem, x, delta=0.01).gap <= 2 * epsilon / 3:

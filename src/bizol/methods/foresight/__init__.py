@@ -1,0 +1,1 @@
+"""The default method: forecasts of the response, and φ minimized through them."""

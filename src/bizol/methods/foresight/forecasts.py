@@ -1,0 +1,159 @@
+"""Forecasts of the response around a decision: what it is expected to change by, and how that pulls
+back.
+
+Steps are in units in which the feasible set is about as wide along every coordinate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, final
+
+import numpy as np
+
+from bizol.arrays import Point, Points, Response, Responses, norm, stack, to_numpy, weighted
+from bizol.problem import Anchor
+from bizol.sensitivity import RememberedSensitivity
+
+BEND = 0.1  # how readily differences are explained by curvature, ρ
+REMAINDER = 1e-4  # how much of the farther answers is left unexplained, τ
+FORGETTING = 0.8  # what counts of an error after one more answer
+
+
+class Forecast(Protocol):
+    """What the response is expected to change by between x and x + step."""
+
+    @property
+    def size(self) -> int:
+        """How many responses it is put together from."""
+        ...
+
+    def change(self, step: Point) -> Response:
+        """Return the expected y(x + step) − y(x)."""
+        ...
+
+    def pull_back(self, step: Point, covector: Response) -> Point:
+        """Return Jᵀd with the Jacobian J of the expected response at x + step."""
+        ...
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Straight:
+    """The change is M step."""
+
+    sensitivity: RememberedSensitivity
+
+    @property
+    def size(self) -> int:
+        """How many directions are known."""
+        return self.sensitivity.rank
+
+    def change(self, step: Point) -> Response:
+        """Return M step; zero while nothing is known."""
+        return 0.0 if self.sensitivity.differences is None else self.sensitivity.push(step)
+
+    def pull_back(self, step: Point, covector: Response) -> Point:
+        """Return Mᵀd."""
+        return self.sensitivity.pull_back(covector)
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Curved:
+    """The change is Σ_ij (a_i + (ρ/2) a_i²) G_ij Δy_j with a_i = ⟨step, s_i⟩/h²: no more curved
+    than answers demand.
+
+    It is the smallest of all quadratic changes that explain the differences Δy_j that were seen at
+    x + s_j, in the sense of the kernel k(s, t) = a + (ρ/2) a², a = ⟨s, t⟩/h²; G is the inverse of
+    the matrix of its values.
+    """
+
+    offsets: Points  # (k, n), rows s_j / h²
+    inverse: Points  # G (k, k)
+    differences: Responses  # (k, m), rows Δy_j
+
+    @property
+    def size(self) -> int:
+        """How many answers it was fitted to."""
+        return len(self.offsets)
+
+    def change(self, step: Point) -> Response:
+        """Return the sum."""
+        along = self.offsets @ step
+        return weighted((along + BEND / 2 * along**2) @ self.inverse, self.differences)
+
+    def pull_back(self, step: Point, covector: Response) -> Point:
+        """Return Jᵀd = Σ_ij (1 + ρ a_i) G_ij ⟨Δy_j, d⟩ s_i / h²."""
+        along = self.offsets @ step
+        slopes = self.inverse @ to_numpy(self.differences @ covector)
+        return np.asarray(((1 + BEND * along) * slopes) @ self.offsets)
+
+
+def curved(
+    observed: Sequence[Anchor], here: Anchor, *, most: int, units: Point | float = 1.0
+) -> Curved | None:
+    """Fit a quadratic change to the answers nearest to a decision; None where there is no other
+    answer.
+
+    What a quadratic cannot explain grows with the third power of the distance. So an answer at
+    distance d is explained up to an error of variance τ (d/h)⁶, with the distance h of the (n +
+    1)-th nearest: the near ones almost exactly, the far ones hardly.
+
+    Args:
+        observed: what was answered.
+        here: the decision, and the answer there.
+        most: how many answers are used.
+        units: what steps are measured in, coordinate by coordinate.
+
+    """
+    steps = np.array([each.at - here.at for each in observed]).reshape(-1, here.at.size) / units
+    distances = np.linalg.norm(steps, axis=1)
+    nearest = [index for index in np.argsort(distances, kind="stable") if distances[index] > 0][
+        :most
+    ]
+    if not nearest:
+        return None
+    steps, distances = steps[nearest], distances[nearest]
+    scale = distances[min(here.at.size, len(nearest) - 1)]
+    products = steps @ steps.T / scale**2
+    kernel = products + BEND / 2 * products**2
+    diagonal = np.einsum("ii->i", kernel)
+    diagonal += REMAINDER * (distances / scale) ** 6 + 1e-12 * diagonal
+    sizes = np.sqrt(diagonal)
+    inverse = (
+        np.linalg.inv(kernel / sizes / sizes[:, None] + 1e-12 * np.eye(len(nearest)))
+        / sizes
+        / sizes[:, None]
+    )
+    differences = stack([observed[index].response - here.response for index in nearest])
+    return Curved(offsets=steps / scale**2, inverse=inverse, differences=differences)
+
+
+def judged(
+    errors: Sequence[float],
+    forecasts: Sequence[Forecast],
+    here: Anchor,
+    others: Sequence[Anchor],
+    *,
+    units: Point | float = 1.0,
+) -> tuple[float, ...]:
+    """Return the errors of each forecast so far, the newer counting more, after these answers came
+    in.
+
+    The error of a forecast of an answer is relative to how much the response changed, squared, and
+    at most 4.
+    """
+    errors = tuple(errors) if len(errors) == len(forecasts) else (0.0,) * len(forecasts)
+    for other in others:
+        change, step = other.response - here.response, (other.at - here.at) / units
+        size = norm(change)
+        off = [
+            min(norm(change - each.change(step)) / size, 2.0) if size > 0 else 0.0
+            for each in forecasts
+        ]
+        errors = tuple(
+            FORGETTING * before + now**2 for before, now in zip(errors, off, strict=True)
+        )
+    return errors

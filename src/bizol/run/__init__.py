@@ -1,0 +1,1 @@
+"""A run: the only loop, what it records, and what it returns."""

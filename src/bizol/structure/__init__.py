@@ -1,0 +1,1 @@
+"""What may be known of a follower, for diagnosis: its pieces, the Clarke side, the models of the analysis."""
