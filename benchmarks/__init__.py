@@ -1,1 +1,1 @@
-"""Measurements of the library: what it costs, how well it certifies, and how it does among its peers."""
+"""Measurements of the library: what it costs, how well it certifies, how it compares to peers."""

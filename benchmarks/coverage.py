@@ -1,7 +1,8 @@
-"""How often does the interval of a certificate hold the true gap? Nominal 95 %; 1,000 independent
-certificates each.
+"""How often the interval of a certificate holds the true gap.
 
-python benchmarks/coverage.py [certificates]
+Nominal 95 %; 1,000 independent certificates in each cell.
+
+    python benchmarks/coverage.py [certificates]
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from rich.console import Console
 from rich.table import Table
 
 import bizol
-from bizol import OrthonormalBlocks, Sphere
 from bizol.arrays import Point
 from bizol.certificates import bizol_gap, certify
+from bizol.directions import OrthonormalBlocks, Sphere
 from bizol.followers import BoxProjection, SmoothSaturation
 from bizol.reproduction.instances import BALL, BOX, tracking_instance
 
@@ -36,7 +37,10 @@ class Case:
 
 
 def cases() -> list[Case]:
-    """Return a box, a ball and a smooth response, each at a start and near a solution, where intervals are hardest."""
+    """Return a box, a ball and a smooth response, each at a start and near a solution.
+
+    Near a solution intervals are hardest.
+    """
     found = []
     for name, constants in (("box", BOX), ("ball", BALL), ("smooth", BOX)):
         instance = tracking_instance(constants)
@@ -61,7 +65,10 @@ def cases() -> list[Case]:
 
 
 def rare_kink() -> Case:
-    """Return a case beyond what samples can tell: a steep kink that few directions meet. Printed, not judged."""
+    """Return a case beyond what samples can tell: a steep kink that few directions meet.
+
+    Its coverage is printed and has no limit.
+    """
     follower = BoxProjection(10 * np.eye(20)[:1], [-10 * 0.6 * DELTA], [0], [99])
     objective = bizol.Objective(
         lambda x, y: float(0.001 * x.sum() + 5 * y[0]),
@@ -105,7 +112,8 @@ def main() -> None:
     console.print(table)
     seconds = perf_counter() - start
     console.print(
-        f"{certificates} certificates per cell at 95 %; lowest but for *: {lowest:.1%}; {seconds:.0f} s"
+        f"{certificates} certificates per cell at 95 %; "
+        f"lowest but for *: {lowest:.1%}; {seconds:.0f} s"
     )
     if lowest < 0.93:
         sys.exit(1)

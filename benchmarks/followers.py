@@ -8,9 +8,8 @@ from __future__ import annotations
 import os
 
 for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(
-        name, "1"
-    )  # as in a run whose workers share the machine; must be said before NumPy is there
+    # As in a run whose workers share the machine; this must be set before NumPy is imported.
+    os.environ.setdefault(name, "1")
 
 import sys
 from collections.abc import Callable, Iterator
@@ -59,7 +58,10 @@ def around(n: int, radius: float, count: int, seed: int = 1) -> Points:
 def grid(
     rows: int = 4, columns: int = 6, pairs: int = 528, level: float = 0.6, seed: int = 0
 ) -> dict[str, Any]:
-    """Return a grid of streets, both ways, with random times, capacities and demand: 24 nodes and 76 links."""
+    """Return a grid of two-way streets with random times, capacities and demand.
+
+    By default 24 nodes and 76 links.
+    """
     rng = np.random.default_rng(seed)
     node = np.arange(rows * columns).reshape(rows, columns)
     across = np.column_stack([node[:, :-1].ravel(), node[:, 1:].ravel()])
@@ -115,9 +117,17 @@ def solvers(follower: QuadraticProgram) -> Iterator[tuple[str, Callable[[Point],
         ):
             program = osqp.OSQP()
             program.setup(
-                csc_matrix(np.triu(P)), q, csc_matrix(G), np.full(len(h), -np.inf), h, verbose=False,
-                eps_abs=given["eps"], eps_rel=given["eps"], polishing=given["polish"], max_iter=50_000,
-            )  # fmt: skip
+                csc_matrix(np.triu(P)),
+                q,
+                csc_matrix(G),
+                np.full(len(h), -np.inf),
+                h,
+                verbose=False,
+                eps_abs=given["eps"],
+                eps_rel=given["eps"],
+                polishing=given["polish"],
+                max_iter=50_000,
+            )
 
             def by_osqp(x: Point, program: Any = program) -> Any:
                 program.update(q=q + Q @ x)
@@ -144,7 +154,10 @@ def solvers(follower: QuadraticProgram) -> Iterator[tuple[str, Callable[[Point],
 
 
 def compare_solvers(console: Console) -> None:
-    """Print the time per query of each solver, for small moves and for moves across the set, and their errors."""
+    """Print the time per query of each solver and its largest error.
+
+    For small moves and for moves across the set.
+    """
     table = Table(
         "quadratic program",
         "m",
@@ -168,7 +181,7 @@ def compare_solvers(console: Console) -> None:
 
 
 def program_time(console: Console) -> float:
-    """Print the time of a query of the program with m = 50 when warm, and without anything remembered."""
+    """Print the time of a query of the program with m = 50, when warm and the first time."""
     follower = quadratic_program(50)
     walk = around(20, 0.05, 42)
     follower(walk)
@@ -177,18 +190,24 @@ def program_time(console: Console) -> float:
     cold = median(times(lambda x: next(fresh)(x), walk[:20]))
     new = median(times(follower, np.random.default_rng(5).uniform(-1, 1, (100, 20))))
     console.print(
-        f"QuadraticProgram, m=50: {warm:.3f} ms warm, {new:.3f} ms on a new piece, {cold:.3f} ms the first time"
+        f"QuadraticProgram, m=50: {warm:.3f} ms warm, {new:.3f} ms on a new piece, "
+        f"{cold:.3f} ms the first time"
     )
     return warm
 
 
 def population_time(console: Console) -> float:
-    """Print the time of a batch of 21 queries of 10,000 agents with three variables, for the slowest kind."""
+    """Print the time of a batch of 21 queries of 10,000 agents with three variables each.
+
+    Return that of the slowest kind.
+    """
     rng = np.random.default_rng(0)
     matrix, offset = rng.standard_normal((10_000, 3, 20)), rng.standard_normal((10_000, 3))
     kinds: dict[str, dict[str, Any]] = {
-        "boxes": {"lower": -1.0, "upper": 1.0}, "balls": {"radius": 1.0}, "simplices": {"total": 1.0}
-    }  # fmt: skip
+        "boxes": {"lower": -1.0, "upper": 1.0},
+        "balls": {"radius": 1.0},
+        "simplices": {"total": 1.0},
+    }
     found = {}
     for name, given in kinds.items():
         follower = ProjectionPopulation(matrix, offset, **given)
@@ -200,7 +219,10 @@ def population_time(console: Console) -> float:
 
 
 def traffic_time(console: Console) -> float:
-    """Print the time of an equilibrium at relative gap 1e-6 and at the default, at three levels of congestion."""
+    """Print the time of an equilibrium at three levels of congestion.
+
+    At relative gap 1e-6 and at the default; return the slowest at 1e-6.
+    """
     slowest = 0.0
     for level in (0.3, 0.6, 1.0):
         for gap in (1e-6, 1e-12):
@@ -211,10 +233,11 @@ def traffic_time(console: Console) -> float:
             tolls = np.random.default_rng(1).uniform(0, 3, (15, 76))
             later = times(follower, tolls)
             worst = max(follower.gap(follower(x), x) for x in tolls[:3])
+            pairs = int((parts["demand"] > 0).sum())
             console.print(
-                f"TrafficEquilibrium, 24 nodes, 76 links, {int((parts['demand'] > 0).sum())} pairs, demand × {level}, "
-                f"gap {gap:.0e}: {first:.0f} ms at first, then {median(later):.0f} ms (slowest {max(later):.0f}); "
-                f"gap reached {worst:.0e}"
+                f"TrafficEquilibrium, 24 nodes, 76 links, {pairs} pairs, demand × {level}, "
+                f"gap {gap:.0e}: {first:.0f} ms at first, then {median(later):.0f} ms "
+                f"(slowest {max(later):.0f}); gap reached {worst:.0e}"
             )
             slowest = max(slowest, first, median(later)) if gap == 1e-6 else slowest
     return slowest
@@ -224,19 +247,25 @@ def other_times(console: Console) -> None:
     """Print the time of games and of a closed loop."""
     rng = np.random.default_rng(0)
     game = AggregativeGame(
-        curvature=rng.uniform(1, 3, (100, 4)), offset=rng.standard_normal((100, 4)), price=np.eye(4),
-        matrix=rng.standard_normal((100, 4, 5)), lower=np.full((100, 4), -0.5), upper=np.full((100, 4), 0.7),
-    )  # fmt: skip
-    console.print(
-        f"AggregativeGame, 100 players of 4: {median(times(game, rng.uniform(-1, 1, (20, 5)))):.1f} ms"
+        curvature=rng.uniform(1, 3, (100, 4)),
+        offset=rng.standard_normal((100, 4)),
+        price=np.eye(4),
+        matrix=rng.standard_normal((100, 4, 5)),
+        lower=np.full((100, 4), -0.5),
+        upper=np.full((100, 4), 0.7),
     )
+    each = median(times(game, rng.uniform(-1, 1, (20, 5))))
+    console.print(f"AggregativeGame, 100 players of 4: {each:.1f} ms")
     loop = PredictiveControl(
-        A=np.array([[1.0, 0.1], [0.0, 1.0]]), B=np.array([[0.005], [0.1]]), initial=np.array([1.0, 0.0]), steps=30,
-        lower=np.array([-1.0]), upper=np.array([1.0]),
-    )  # fmt: skip
-    console.print(
-        f"PredictiveControl, 30 steps, horizon 10: {median(times(loop, rng.uniform(-2, 2, (20, 3)))):.1f} ms"
+        A=np.array([[1.0, 0.1], [0.0, 1.0]]),
+        B=np.array([[0.005], [0.1]]),
+        initial=np.array([1.0, 0.0]),
+        steps=30,
+        lower=np.array([-1.0]),
+        upper=np.array([1.0]),
     )
+    each = median(times(loop, rng.uniform(-2, 2, (20, 3))))
+    console.print(f"PredictiveControl, 30 steps, horizon 10: {each:.1f} ms")
 
 
 def main() -> None:

@@ -1,8 +1,7 @@
-"""The gallery, measured: references by brute force, and how far the default and a rival get from
-them.
+"""The gallery, measured: how far the default and a rival get from references by brute force.
 
-python -m benchmarks.gallery                        the table of docs/gallery.md
-python -m benchmarks.gallery --references           look for better references, from several starts
+python -m benchmarks.gallery                          the table of docs/gallery.md
+python -m benchmarks.gallery --references             search for better references
 python -m benchmarks.gallery --pictures docs/gallery  draw the pictures of the documentation
 """
 
@@ -24,12 +23,8 @@ from scipy.optimize import minimize
 import bizol
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
-SEARCHED = (
-    "demand_response",
-    "electricity_prices",
-    "hyperparameters",
-    "mpc_tuning",
-)  # no reference in closed form
+# These have no reference in closed form.
+SEARCHED = ("demand_response", "electricity_prices", "hyperparameters", "mpc_tuning")
 SHOWN = (*SEARCHED, "external_program", "noisy_follower", "tolls")
 
 
@@ -41,7 +36,10 @@ def example(name: str) -> Any:
 
 
 def reference(problem: bizol.Problem, start: np.ndarray, *, starts: int, seed: int = 0) -> float:
-    """Return the lowest value that L-BFGS-B and Nelder–Mead from many starts and a long run of bizol find."""
+    """Return the lowest value found by SciPy from many starts and by a long run of bizol.
+
+    SciPy runs L-BFGS-B and then Nelder–Mead from each start.
+    """
     from comparison import black_box
 
     box = problem.feasible_set
@@ -70,20 +68,18 @@ def row(name: str, *, seeds: int) -> list[str]:
         )
         scale = solution.history.value[0] - module.REFERENCE
         along = (np.minimum.accumulate(solution.history.value) - module.REFERENCE) / scale
-        gaps.append(
-            (solution.value - module.REFERENCE) / scale if missed is None else missed(solution.x)
-        )
-        first.append(
-            int(solution.history.queries[np.argmax(along <= 0.01)])
-            if gaps[-1] <= 0.01
-            else budget + 1
-        )
+        if missed is None:
+            gaps.append((solution.value - module.REFERENCE) / scale)
+        else:
+            gaps.append(missed(solution.x))
+        if gaps[-1] <= 0.01:
+            first.append(int(solution.history.queries[np.argmax(along <= 0.01)]))
+        else:
+            first.append(budget + 1)
     seconds = (time.perf_counter() - began) / seeds
     for seed in range(1, seeds + 1 if missed is None else 1):
-        rival.append(
-            (min(example("comparison").cma_es(problem, start, budget, seed)) - module.REFERENCE)
-            / scale
-        )
+        lowest = min(example("comparison").cma_es(problem, start, budget, seed))
+        rival.append((lowest - module.REFERENCE) / scale)
     return [
         name,
         str(start.size),
@@ -109,15 +105,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     if given.pictures is not None:
         for name in SHOWN:
-            command = [
-                sys.executable,
-                str(EXAMPLES / f"{name}.py"),
-                "--picture",
-                str(given.pictures / f"{name}.svg"),
-            ]
-            subprocess.run(
-                command, check=True, env=os.environ | {"SOURCE_DATE_EPOCH": "0"}
-            )  # the same file every time
+            picture = str(given.pictures / f"{name}.svg")
+            command = [sys.executable, str(EXAMPLES / f"{name}.py"), "--picture", picture]
+            # A fixed date: the same file every time.
+            subprocess.run(command, check=True, env=os.environ | {"SOURCE_DATE_EPOCH": "0"})
         return
     if given.references:
         for name in (name for name in given.names if name in SEARCHED):
@@ -125,9 +116,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             found = reference(module.problem, module.START, starts=given.starts)
             print(f"{name}: {found!r}, written down is {module.REFERENCE!r}", flush=True)
         return
-    print(
-        "| | n | queries | median gap | worst gap | 1 % after | CMA-ES | s |\n|---|" + 7 * "---:|"
-    )
+    print("| | n | queries | median gap | worst gap | 1 % after | CMA-ES | s |")
+    print("|---|" + 7 * "---:|")
     for name in given.names:
         print("| " + " | ".join(row(name, seeds=given.seeds)) + " |", flush=True)
 

@@ -1,7 +1,12 @@
-"""What the library costs on top of the arithmetic: time against a hand-written loop, scaling,
-memory, import.
+"""What the library costs on top of the arithmetic: time, scaling, memory, import.
 
-make measure
+The time per iteration is compared with a hand-written loop, for two objectives. On the tracking
+problem the promise is a ratio of at most 1.3. The second objective, ½‖x‖² + ½‖y‖², costs almost
+nothing, so that nothing hides what the library itself does in an iteration (checks, records, the
+history). Its ratio is what you pay at worst, with a follower that answers in microseconds; it is
+printed and has no limit.
+
+Run it with `make measure`.
 """
 
 from __future__ import annotations
@@ -10,8 +15,10 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from statistics import median
 from time import perf_counter
+from typing import final
 
 import numpy as np
 from rich.console import Console
@@ -19,17 +26,53 @@ from rich.table import Table
 
 import bizol
 from bizol.arrays import Point
-from bizol.reproduction.instances import BOX, TrackingInstance, tracking_instance
+from bizol.objectives import Tracking
+from bizol.reproduction.instances import BOX, tracking_instance
 
 ITERATIONS = 476  # 10,000 queries, as in the paper
 DELTA, STEP, BATCH = 0.08, 0.1, 10
 
 
-def by_hand(instance: TrackingInstance, *, observe: bool) -> Point:
-    """Algorithm 1 as one would write it in a script; with `observe`, it also keeps the value and the gap."""
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Workload:
+    """A problem over [−1, 1]ⁿ, the same objective for the hand-written loop, and the start."""
+
+    problem: bizol.Problem
+    objective: Tracking | bizol.Objective
+    start: Point
+
+
+def tracking_workload() -> Workload:
+    """Return the tracking problem of the paper, with individual capacities."""
+    instance = tracking_instance(BOX)
+    return Workload(problem=instance.problem, objective=instance.objective, start=instance.start)
+
+
+def cheap_workload() -> Workload:
+    """Return the same agents with φ = ½‖x‖² + ½‖y‖², which costs almost nothing."""
+    instance = tracking_instance(BOX)
+    phi = bizol.Objective(
+        value=lambda x, y: 0.5 * float(x @ x + y @ y),
+        grad_x=lambda x, y: x,
+        grad_y=lambda x, y: y,
+    )
+    problem = bizol.Problem(phi, instance.follower, instance.problem.feasible_set, vectorized=True)
+    return Workload(problem=problem, objective=phi, start=instance.start)
+
+
+def by_hand(workload: Workload, *, observe: bool) -> Point:
+    """Run Algorithm 1 as one would write it in a script.
+
+    With `observe`, it also keeps the value and the gap of each iteration.
+    """
     rng = np.random.default_rng(0)
-    phi, follower, x = instance.objective, instance.follower, instance.start.copy()
-    lower, upper, n = -np.ones(x.size), np.ones(x.size), x.size
+    phi = workload.objective
+    follower = workload.problem.response
+    x = workload.start.copy()
+    n = x.size
+    lower = -np.ones(n)
+    upper = np.ones(n)
     history = []
     for _ in range(ITERATIONS):
         w = rng.standard_normal((BATCH, n))
@@ -45,13 +88,14 @@ def by_hand(instance: TrackingInstance, *, observe: bool) -> Point:
     return x
 
 
-def by_bizol(instance: TrackingInstance) -> Point:
-    """Run the same through the front door."""
+def by_bizol(workload: Workload) -> Point:
+    """Run the same with `bizol.minimize`."""
     method = bizol.BiZOL(delta=DELTA, step=STEP, batch=BATCH)
     budget = ITERATIONS * (2 * BATCH + 1)
-    return bizol.minimize(
-        instance.problem, instance.start, method=method, budget=budget, seed=0
-    ).last.x
+    solution = bizol.minimize(
+        workload.problem, workload.start, method=method, budget=budget, seed=0
+    )
+    return solution.last.x
 
 
 def side_by_side(
@@ -59,7 +103,7 @@ def side_by_side(
     rounds: int = 25,
     summary: Callable[[list[float]], float] = median,
 ) -> dict[str, float]:
-    """Return the median time of each, taking turns so that the machine's moods hit all alike."""
+    """Return the median time of each; they take turns, so that a slow moment slows all alike."""
     times: dict[str, list[float]] = {name: [] for name in runs}
     for _ in range(rounds):
         for name, run in runs.items():
@@ -70,26 +114,34 @@ def side_by_side(
 
 
 def overhead(console: Console) -> float:
-    """Print the time per iteration by hand and by the library; return the ratio to the plainest loop."""
-    instance = tracking_instance(BOX)
+    """Print the time per iteration by hand and by the library; return their ratio on tracking.
+
+    The hand-written loop it is compared with is the plainest: it keeps neither value nor gap.
+    """
+    tracking = tracking_workload()
+    cheap = cheap_workload()
     times = side_by_side(
         {
-            "by hand": lambda: by_hand(instance, observe=False),
-            "by hand, keeping value and gap": lambda: by_hand(instance, observe=True),
-            "bizol.minimize": lambda: by_bizol(instance),
+            "by hand": lambda: by_hand(tracking, observe=False),
+            "by hand, keeping value and gap": lambda: by_hand(tracking, observe=True),
+            "bizol.minimize": lambda: by_bizol(tracking),
+            "cheap φ, by hand": lambda: by_hand(cheap, observe=False),
+            "cheap φ, bizol.minimize": lambda: by_bizol(cheap),
         }
     )
-    table = Table("Algorithm 1, n=20, m=200, B=10", "µs per iteration", "ratio to by hand")
+    table = Table("Algorithm 1, n=20, m=200, B=10", "µs per iteration", "ratio to by hand, same φ")
     for name, seconds in times.items():
-        table.add_row(
-            name, f"{seconds / ITERATIONS * 1e6:.1f}", f"{seconds / times['by hand']:.2f}"
-        )
+        plainest = times["cheap φ, by hand" if name.startswith("cheap φ") else "by hand"]
+        table.add_row(name, f"{seconds / ITERATIONS * 1e6:.1f}", f"{seconds / plainest:.2f}")
     console.print(table)
     return times["bizol.minimize"] / times["by hand"]
 
 
 def scaling(console: Console) -> None:
-    """Print how the library's own time per iteration grows in B, m and n (1 is linear), follower and φ left out."""
+    """Print how the library's own time per iteration grows in B, m and n (1 is linear).
+
+    The follower and φ cost nothing here.
+    """
 
     def per_iteration(n: int, m: int, batch: int) -> float:
         responses = np.random.default_rng(0).standard_normal((2 * batch + 1, m))
@@ -129,7 +181,7 @@ def scaling(console: Console) -> None:
 
 
 def memory(console: Console) -> float:
-    """Print the peak memory of a large run beyond the follower's own, measured in a process of its own."""
+    """Print the peak memory of a large run beyond the follower's own, in a fresh process."""
     n, m, batch = 10_000, 100_000, 10
     script = f"""
 import numpy as np, bizol
@@ -145,19 +197,17 @@ problem.response(np.zeros(n)); before = peak()
 bizol.minimize(problem, method=bizol.BiZOL(0.08, 0.1, batch), budget=20 * (2 * batch + 1), seed=0)
 print(peak() - before)
 """
-    peak = float(
-        subprocess.run(
-            [sys.executable, "-c", script], check=True, capture_output=True, text=True
-        ).stdout
-    )
-    console.print(
-        f"memory, n={n}, m={m}, B={batch}: {peak:.0f} MB beyond what was there before the run"
-    )
+    run = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
+    peak = float(run.stdout)
+    console.print(f"memory, n={n}, m={m}, B={batch}: {peak:.0f} MB beyond that before the run")
     return peak
 
 
 def import_time(console: Console) -> float:
-    """Print the time `import bizol` takes beyond NumPy and SciPy's optimize, median of fresh interpreters."""
+    """Print the time `import bizol` takes beyond NumPy and SciPy's optimize.
+
+    The median of fresh interpreters.
+    """
 
     def fresh(statement: str) -> float:
         script = f"from time import perf_counter as t; s = t(); {statement}; print(t() - s)"
@@ -193,7 +243,7 @@ def main() -> None:
     console = Console(width=120)
     console.print(f"NumPy {np.__version__}, {os.cpu_count()} cores, medians of interleaved runs")
     figures = {
-        "overhead ratio": (overhead(console), 1.5),
+        "overhead ratio": (overhead(console), 1.3),
         "memory in MB": (memory(console), 300),
         "import time in s": (import_time(console), 0.35),
         "time of a certificate in ms": (certificate_time(console), 10),

@@ -1,7 +1,7 @@
-"""How many questions the default method needs: on the tracking problem, on saturated ones, under
-noise, and its cost.
+"""How many queries the default method needs, and what a query costs.
 
-make measure
+On the tracking problem, on heavily saturated draws of it, and under noise. Run it with
+`make measure`.
 """
 
 from __future__ import annotations
@@ -23,61 +23,21 @@ from scipy.optimize import minimize as scipy_minimize
 
 import bizol
 from bizol.arrays import Point, Responses
-from bizol.followers import BallProjection, BoxProjection
-from bizol.objectives import Tracking
-from bizol.reproduction.instances import BALL, BOX, tracking_instance
+from bizol.reproduction.instances import (
+    BALL,
+    BOX,
+    response_dominated_instance,
+    tracking_instance,
+)
 from bizol.reproduction.lockstep import queries_per_iteration, run_together
 
 Instance = tuple[bizol.Problem, Point]
 Values = NDArray[np.float64]
-Run = Callable[
-    [bizol.Problem, Point, int, int], Values
-]  # problem, start, budget, seed → the lowest value so far
+# problem, start, budget, seed → the lowest value so far
+Run = Callable[[bizol.Problem, Point, int, int], Values]
 
 SEEDS = range(5)
 PAPER_BUDGET = 30_000
-
-
-def calibrated(response: str) -> Instance:
-    """Return the tracking problem with the constants that land on the paper's tables."""
-    instance = tracking_instance(BOX if response == "box" else BALL)
-    return instance.problem, instance.start
-
-
-def dominated(
-    response: str = "box",
-    *,
-    width: float = 1.0,
-    capacity: tuple[float, float] = (0.3, 1.0),
-    seed: int = 0,
-) -> Instance:
-    """Return a tracking problem whose objective is all about the response: n=20, m=200."""
-    rng = np.random.default_rng(seed)
-    n, m, p = 20, 200, 40
-    matrix, offset = rng.standard_normal((m, n)) / np.sqrt(n), 0.3 * rng.standard_normal(m)
-    output, coupling = (
-        rng.standard_normal((p, m)) / np.sqrt(m),
-        rng.standard_normal((n, m)) / np.sqrt(m),
-    )
-    limits = rng.uniform(*capacity, m)
-    x_ref, wanted = 0.5 * width * rng.uniform(-1, 1, n), 0.7 * width * rng.uniform(-1, 1, n)
-    follower = (
-        BallProjection(matrix, offset, 5.0)
-        if response == "ball"
-        else BoxProjection(matrix, offset, -limits, limits)
-    )
-    objective = Tracking(
-        effort=0.1,
-        tracking=5.0,
-        payment=0.1,
-        x_ref=x_ref,
-        y_ref=output @ follower(wanted) + 0.1 * rng.standard_normal(p),
-        output=output,
-        coupling=coupling,
-    )
-    box = bizol.Box(-width * np.ones(n), width * np.ones(n))
-    start = width * rng.uniform(-1, 1, n)
-    return bizol.Problem(objective.objective(), follower, box, vectorized=True), start
 
 
 def reference(problem: bizol.Problem, start: Point, *, starts: int = 14) -> float:
@@ -105,7 +65,7 @@ def reference(problem: bizol.Problem, start: Point, *, starts: int = 14) -> floa
 def watched(
     problem: bizol.Problem, budget: int, noise: float = 0.0
 ) -> tuple[bizol.Problem, list[float]]:
-    """Return the problem with a follower that notes the true value of each question, and what it has noted."""
+    """Return the problem and a list in which its follower notes the true value of each query."""
     values: list[float] = []
     rng = np.random.default_rng(3)
 
@@ -170,7 +130,7 @@ def gaps(
 
 
 def paper_queries(problem: bizol.Problem, start: Point, batch: int) -> float:
-    """Return the median number of queries that Algorithm 1 needs to a gap of a hundredth; ∞ if more than the budget."""
+    """Return the median number of queries Algorithm 1 needs to a gap of 1 %; ∞ over the budget."""
     best = reference(problem, start)
     method = bizol.BiZOL(0.08, 0.1, batch)
     decisions = run_together(problem, method, start, seeds=SEEDS, budget=PAPER_BUDGET)
@@ -189,9 +149,14 @@ def tracking(console: Console) -> None:
     table = Table(
         "tracking", "gap after 100", "after 300", "queries to 1e-2", "Algorithm 1, best B", "factor"
     )
-    for kind in ("box, calibrated", "ball, calibrated", "box, dominated", "ball, dominated"):
-        response, regime = kind.split(", ")
-        problem, start = calibrated(response) if regime == "calibrated" else dominated(response)
+    draws = {
+        "box, calibrated": tracking_instance(BOX),
+        "ball, calibrated": tracking_instance(BALL),
+        "box, dominated": response_dominated_instance("box"),
+        "ball, dominated": response_dominated_instance("ball"),
+    }
+    for kind, instance in draws.items():
+        problem, start = instance.problem, instance.start
         rows = np.array(gaps(by_method(bizol.Foresight), [(problem, start)], 300))
         needed = [
             int(np.argmax(row <= 1e-2)) + 1 if (row <= 1e-2).any() else np.inf for row in rows
@@ -209,12 +174,15 @@ def tracking(console: Console) -> None:
 
 def saturated(console: Console) -> None:
     """Print how heavily saturated draws end: X = [−2, 2]²⁰, capacities between 0.1 and 0.4."""
-    draws = [dominated(width=2.0, capacity=(0.1, 0.4), seed=seed) for seed in range(4)]
+    instances = [
+        response_dominated_instance(width=2.0, capacity=(0.1, 0.4), seed=seed) for seed in range(4)
+    ]
+    draws = [(instance.problem, instance.start) for instance in instances]
     runs: dict[str, Run] = {
         "Foresight": by_method(bizol.Foresight),
         "MemoryBiZOL, adaptive steps": by_method(lambda: bizol.MemoryBiZOL(delta=0.2)),
         "MemoryBiZOL, 2/(k+2)": by_method(
-            lambda: bizol.MemoryBiZOL(delta=0.2, step=bizol.open_loop(), one_sided=True)
+            lambda: bizol.MemoryBiZOL(delta=0.2, step=bizol.methods.open_loop(), one_sided=True)
         ),
         "L-BFGS-B, restarted": by_finite_differences,
     }
@@ -235,7 +203,8 @@ def saturated(console: Console) -> None:
 
 def noisy(console: Console) -> None:
     """Print the true gap at the decision that is returned, when responses are noisy."""
-    problem, start = dominated()
+    instance = response_dominated_instance()
+    problem, start = instance.problem, instance.start
     best = reference(problem, start)
     first = float(
         problem.objective.values(start[None], np.asarray(problem.response(start[None])))[0]
@@ -259,7 +228,7 @@ def noisy(console: Console) -> None:
 
 
 def cost(n: int, m: int, budget: int) -> None:
-    """Print milliseconds per query apart from the follower, and the megabytes at the peak beyond the start."""
+    """Print the milliseconds per query without the follower, and the megabytes at the peak."""
     rng = np.random.default_rng(0)
     matrix, wanted = rng.standard_normal((m, n)) / np.sqrt(n), rng.standard_normal(m)
     asking = 0.0
@@ -288,7 +257,7 @@ def cost(n: int, m: int, budget: int) -> None:
 
 
 def costs(console: Console) -> None:
-    """Print what a query costs in a process of its own and on one thread, for small and for large problems."""
+    """Print what a query costs in a fresh process on one thread, for small and large problems."""
     table = Table(
         "n, m",
         "queries",
@@ -297,11 +266,8 @@ def costs(console: Console) -> None:
     )
     for n, m, budget in ((20, 200, 1000), (100, 1000, 1000), (1000, 10_000, 1200)):
         code = f"from benchmarks.queries import cost; cost({n}, {m}, {budget})"
-        one = {
-            **os.environ,
-            "OMP_NUM_THREADS": "1",
-            "OPENBLAS_NUM_THREADS": "1",
-        }  # threads that wait count as work
+        # On one thread: those that wait would count as work.
+        one = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
         out = subprocess.run(
             [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=one
         )
@@ -311,10 +277,7 @@ def costs(console: Console) -> None:
 
 if __name__ == "__main__":
     wide = Console(width=110)
-    for part in (
-        costs,
-        tracking,
-        saturated,
-        noisy,
-    ):  # costs first: a process inherits the peak of its parent
-        part(wide)
+    costs(wide)  # first: a process inherits the peak of its parent
+    tracking(wide)
+    saturated(wide)
+    noisy(wide)

@@ -1,7 +1,8 @@
-"""What durable and parallel evaluation promises, measured: kills, damage, speed-up, the cost of
-isolation and commits.
+"""What durable and parallel evaluation promises, measured.
 
-python -m benchmarks.reliability [--kills 1000] [--damage 10000]
+Speed-up, the cost of isolation and of commits, damaged journals and killed coordinators.
+
+    python -m benchmarks.reliability [--kills 1000] [--damage 10000]
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from rich.table import Table
 import bizol
 from bizol.arrays import Point
 from bizol.evaluation import Event
-from bizol.evaluation.isolation import dismiss, guarded, pack
+from bizol.evaluation.isolation import ask_child, dismiss, pack
 from bizol.evaluation.question import Question
 from tests.chaos import damage, leave_behind, storm
 from tests.misbehaving import saturate
@@ -56,7 +57,10 @@ def per_query(iterations: int, **options: Any) -> float:
 
 
 def speed_up(console: Console) -> float:
-    """Print the speed-up on 8 threads and on 2 Dask workers with 4 threads each; return the share of the threads."""
+    """Print the speed-up on 8 threads and on 2 Dask workers with 4 threads each.
+
+    Return that of the threads as a share of the best possible.
+    """
     from distributed import Client, LocalCluster
 
     rounds = ceil((2 * BATCH + 1) / 8)
@@ -99,17 +103,16 @@ def _with_a_journal(measure: Callable[[Path], float]) -> float:
 def isolation(console: Console) -> float:
     """Print what a process of its own costs a query, in ms, when it is there already."""
     packed, x = pack(Question(saturate, vectorized=False, seeded=False)), np.zeros(20)
-    guarded(packed, x, None, None)
+    ask_child(packed, x, None, timeout=None)
     times = []
     for _ in range(2000):
         start = time.perf_counter()
-        guarded(packed, x, None, 10.0)
+        ask_child(packed, x, None, timeout=10.0)
         times.append(time.perf_counter() - start)
     dismiss(packed)
     cost = 1e3 * median(times)
-    console.print(
-        f"isolation: {cost:.2f} ms a query (median; 99 %: {1e3 * float(np.quantile(times, 0.99)):.2f})"
-    )
+    slow = 1e3 * float(np.quantile(times, 0.99))
+    console.print(f"isolation: {cost:.2f} ms a query (median; 99 %: {slow:.2f})")
     return cost
 
 
@@ -118,8 +121,9 @@ def commits(console: Console) -> float:
     times = []
     with (
         tempfile.TemporaryDirectory(dir=Path.cwd()) as folder,
-        bizol.Journal.own(Path(folder) / "j", {}) as journal,
+        bizol.Journal.own(Path(folder) / "j", create=True) as journal,
     ):
+        journal.identify({})
         for row in range(300):
             events = (
                 Event("ok", (0, row, 0, 0), y=b"\0" * 1600, x=b"\0" * 160),
@@ -129,9 +133,8 @@ def commits(console: Console) -> float:
             journal.append(*events)
             times.append(time.perf_counter() - start)
     cost = 1e3 * median(times)
-    console.print(
-        f"commit: {cost:.1f} ms (median; 99 %: {1e3 * float(np.quantile(times, 0.99)):.1f})"
-    )
+    slow = 1e3 * float(np.quantile(times, 0.99))
+    console.print(f"commit: {cost:.1f} ms (median; 99 %: {slow:.1f})")
     return cost
 
 
@@ -139,9 +142,8 @@ def chaos(console: Console, kills: int) -> float:
     """Kill the coordinator again and again; print and return what went wrong."""
     with tempfile.TemporaryDirectory() as folder:
         figures = storm(Path(folder), kills=kills, seed=1)
-    console.print(
-        f"kill -9: {figures}; {figures['restarted'] / figures['kills']:.2f} queries restarted per kill, of 4"
-    )
+    each = figures["restarted"] / figures["kills"]
+    console.print(f"kill -9: {figures}; {each:.2f} queries restarted per kill, of 4")
     wrong = (
         "lost",
         "answered twice",
@@ -149,9 +151,8 @@ def chaos(console: Console, kills: int) -> float:
         "executions unaccounted for",
         "different",
     )
-    return float(
-        sum(figures[name] for name in wrong) + (figures["restarted"] > 4 * figures["kills"])
-    )
+    too_many = figures["restarted"] > 4 * figures["kills"]
+    return float(sum(figures[name] for name in wrong) + too_many)
 
 
 def cuts(console: Console, rounds: int) -> float:

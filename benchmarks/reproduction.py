@@ -21,11 +21,12 @@ import numpy as np
 
 from bizol.directions import Sphere
 from bizol.methods import BiZOL
-from bizol.methods.two_point.two_point import draw_block, drawn_together
+from bizol.methods.two_point.probing import draw_block, iterations_per_draw
 from bizol.randomness import CERTIFICATE, generator
+from bizol.reproduction.exhibits import EXHIBITS
 from bizol.reproduction.experiments import FULL, QUICK, Cell, Experiment, Measured, Setting, Store
 from bizol.reproduction.instances import tracking_instance
-from bizol.reproduction.reproduce import EXHIBITS, read, reproduce
+from bizol.reproduction.reproduce import read, reproduce
 from bizol.reproduction.results import Results
 
 EXPERIMENTS: tuple[Experiment, ...] = ("box", "ball", "grid")
@@ -39,18 +40,19 @@ def first_thought(cell: Cell) -> Measured:
         for name in ("values", "validation", "clarke", "sat")
     }
     bizol = cell.method == "Bi-ZOL"
+    crossings = noise = np.empty(0)
+    if cell.closely:
+        crossings = np.mean([run["crossings"] for run in runs], axis=0)
+    if cell.closely and bizol:
+        noise = np.ones((1 + cell.seeds, 2))  # not a curve: left out
     return Measured(
         queries=(2 * cell.batch + bizol) * np.arange(len(columns["values"])),
         values=columns["values"],
         validation=columns["validation"],
         clarke=columns["clarke"],
         saturated=columns["sat"],
-        crossings=np.mean([run["crossings"] for run in runs], axis=0)
-        if cell.closely
-        else np.empty(0),
-        noise=np.ones((1 + cell.seeds, 2))
-        if cell.closely and bizol
-        else np.empty(0),  # not a curve: left out
+        crossings=crossings,
+        noise=noise,
     )
 
 
@@ -58,12 +60,17 @@ def one_run(cell: Cell, seed: int) -> dict[str, Any]:
     """Run once, looking at everything on the way."""
     instance = tracking_instance(cell.constants, n=cell.n, m=cell.m)
     phi, follower, x = instance.objective, instance.follower, instance.start
-    n, delta, batch, bizol = cell.n, cell.delta, cell.batch, cell.method == "Bi-ZOL"
+    n, delta, batch = cell.n, cell.delta, cell.batch
+    bizol = cell.method == "Bi-ZOL"
     box = cell.constants.radius is None
     validation = Sphere().draw(generator(seed, *CERTIFICATE), 1, cell.validation, n)[0]
-    together = drawn_together(BiZOL(delta, cell.step, batch), batch, n)
+    together = iterations_per_draw(BiZOL(delta, cell.step, batch), batch, n)
     iterations = cell.budget // (2 * batch + bizol)
-    values, gaps, clarkes, saturated, crossed = [], [], [], [], []
+    values = []
+    gaps = []
+    clarkes = []
+    saturated = []
+    crossed = []
     for k in range(iterations + 1):
         y = follower(x)
         values.append(phi.value(x, y))
@@ -81,7 +88,7 @@ def one_run(cell: Cell, seed: int) -> dict[str, Any]:
         if k == iterations:
             break
         if k % together == 0:
-            block = draw_block(Sphere(), seed, k, together, batch, n)
+            block = draw_block(Sphere(), (seed, k), (together, batch, n))
         w = block[k % together]
         plus, minus = x + delta * w, x - delta * w
         y_plus, y_minus = follower(plus), follower(minus)
@@ -119,7 +126,7 @@ def straightforward(setting: Setting, out: Path) -> Results:
 
 
 def furthest_apart(ours: Results, theirs: Results) -> float:
-    """Return the largest difference between the two, relative to the largest number of the curve it is in."""
+    """Return the largest difference, relative to the largest number of the curve it is in."""
     worst = 0.0
     for experiment, group in ours.measured.items():
         for key, cell in group.items():
@@ -156,15 +163,12 @@ def main() -> None:
         slow = perf_counter() - start
         cells = {experiment: setting.cells(experiment) for experiment in EXPERIMENTS}
         ours = read(setting, cells, Store(Path(folder) / "2" / "cache"))
-    print(
-        f"all tables and figures of Section V, {setting.seeds} runs each, {os.cpu_count()} cores\n"
-    )
+    print(f"all tables and figures of Section V, {setting.seeds} runs, {os.cpu_count()} cores\n")
     print(f"{'straightforward NumPy loop':38} {slow:7.1f} s")
     for name, seconds in took.items():
         print(f"{name:38} {seconds:7.1f} s   {slow / seconds:6.1f} times faster")
-    print(
-        f"\nnumbers apart by at most {furthest_apart(ours, theirs):.1e}, relative to the largest of each curve"
-    )
+    apart = furthest_apart(ours, theirs)
+    print(f"\nnumbers apart by at most {apart:.1e}, relative to the largest of each curve")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The answers come from elsewhere: people, a laboratory, a market. The method asks, you tell, whenever you can."""
+"""Ask and tell: the method asks, and you answer from a laboratory, a market or a survey."""
 
 import numpy as np
 
@@ -10,13 +10,15 @@ problem = bizol.Problem(
         grad_x=lambda price, demand: -demand,
         grad_y=lambda price, demand: -price,
     ),
-    response=lambda price: np.maximum(
-        2.0 - price, 0.0
-    ),  # not called below: we carry the questions ourselves
+    # Not called below: we carry the questions ourselves.
+    response=lambda price: np.maximum(2.0 - price, 0.0),
     feasible_set=bizol.Box([0.0, 0.0], [3.0, 3.0]),
 )
 method = bizol.BiZOL(
-    delta=0.05, step=bizol.open_loop(), batch=2, directions=bizol.OrthonormalBlocks()
+    delta=0.05,
+    step=bizol.methods.open_loop(),
+    batch=2,
+    directions=bizol.directions.OrthonormalBlocks(),
 )
 
 state = method.start(problem, seed=0)
@@ -25,6 +27,5 @@ for _ in range(12):
     answers = [np.maximum(2.0 - prices, 0.0) for prices in questions]  # in truth: go and find out
     state = method.tell(state, answers)
     assert state.move is not None
-    print(
-        f"{state.iteration:3d}   revenue {-state.move.value:6.4f}   prices {state.move.at.round(3)}"
-    )
+    revenue, prices = -state.move.value, state.move.at.round(3)
+    print(f"{state.iteration:3d}   revenue {revenue:6.4f}   prices {prices}")

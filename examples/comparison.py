@@ -1,4 +1,4 @@
-"""What the gallery shares: options, two rivals, and a picture of who got how far with how many queries."""
+"""What the gallery shares: options, two rivals, and a picture of the gap over the queries."""
 
 import argparse
 from collections.abc import Callable
@@ -25,7 +25,7 @@ def options(name: str, budget: int, about: str | None) -> tuple[int, str]:
 
 
 def black_box(problem: bizol.Problem, tried: list[float]) -> Callable[[Any], float]:
-    """Return leader and follower as one function, as other optimizers see them, and keep its values."""
+    """Return leader and follower as one function, whose values are appended to `tried`."""
 
     def value(x: Any) -> float:
         point = np.asarray(x, dtype=float)
@@ -69,18 +69,11 @@ def draw(
     axes: Any, solution: bizol.Solution, rivals: dict[str, list[float]], reference: float
 ) -> None:
     """Draw the normalized gap of the best so far over the queries."""
+    curves = _gaps(solution, rivals, reference).items()
     looks = [("-", OURS), ("--", THEIRS), ("-.", "black")]
-    for (name, (queries, gaps)), (style, color) in zip(
-        _gaps(solution, rivals, reference).items(), looks, strict=False
-    ):
-        axes.plot(
-            queries,
-            np.maximum(100 * gaps, 1e-4),
-            style,
-            color=color,
-            label=name,
-            drawstyle="steps-post",
-        )
+    for (name, (queries, gaps)), (style, color) in zip(curves, looks, strict=False):
+        percent = np.maximum(100 * gaps, 1e-4)
+        axes.plot(queries, percent, style, color=color, label=name, drawstyle="steps-post")
     axes.axhline(1, color="grey", linewidth=1, linestyle=":")
     axes.set(xscale="log", yscale="log", xlabel="queries", ylabel="normalized gap (%)")
     axes.legend()
@@ -91,9 +84,8 @@ def _gaps(
 ) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     history = solution.history
     runs = {"bizol": (history.queries, np.append(history.value[1:], solution.value))}
-    runs |= {
-        name: (np.arange(1, len(values) + 1), np.array(values)) for name, values in rivals.items()
-    }
+    for name, values in rivals.items():
+        runs[name] = (np.arange(1, len(values) + 1), np.array(values))
     scale = history.value[0] - reference
     return {
         name: (queries, (np.minimum.accumulate(value) - reference) / scale)

@@ -1,9 +1,8 @@
 """Incentives for households: pay people for what they do not use when the feeder is full.
 
 Every three hours have an incentive, in euros for each kWh less than usual. Twenty households then
-shift and save as it
-suits them, within the comfort they insist on and the capacity of their connection: one quadratic
-program each.
+shift and save as it suits them, within the comfort they insist on and the capacity of their
+connection: one quadratic program each.
 """
 
 import numpy as np
@@ -17,9 +16,8 @@ HOMES, PERIODS, LIMIT = 20, 8, 1.3  # the feeder carries 1.3 kWh per home and pe
 REFERENCE = 0.6100596479073314  # the lowest value known: benchmarks/gallery.py --references
 
 chance = np.random.default_rng(3)
-USUAL = np.array([0.5, 0.4, 1.0, 0.8, 0.9, 1.3, 2.4, 1.5]) * chance.uniform(
-    0.6, 1.4, (HOMES, PERIODS)
-)  # kWh
+DAY = np.array([0.5, 0.4, 1.0, 0.8, 0.9, 1.3, 2.4, 1.5])  # kWh
+USUAL = DAY * chance.uniform(0.6, 1.4, (HOMES, PERIODS))
 
 
 def household(usual: np.ndarray) -> QuadraticProgram:
@@ -31,19 +29,16 @@ def household(usual: np.ndarray) -> QuadraticProgram:
         q=-annoyance * usual,
         Q=np.eye(PERIODS),
         G=np.vstack([np.eye(PERIODS), -np.eye(PERIODS), -np.ones(PERIODS)]),
-        h=np.concatenate(
-            [most, -(1 - flexible) * usual, [-0.95 * usual.sum()]]
-        ),  # five percent are saved at most
+        # They save five percent at most.
+        h=np.concatenate([most, -(1 - flexible) * usual, [-0.95 * usual.sum()]]),
     )
 
 
 homes, mean = [household(usual) for usual in USUAL], USUAL.mean(axis=0)
-objective = (
-    bizol.Objective(  # y: the load per home and period; overload, and what the incentives cost
-        value=lambda x, y: ((y - LIMIT).clip(0) ** 2).sum() + x @ (mean - y),
-        grad_x=lambda x, y: mean - y,
-        grad_y=lambda x, y: 2 * (y - LIMIT).clip(0) - x,
-    )
+objective = bizol.Objective(  # overload and the cost of incentives; y: load per home and period
+    value=lambda x, y: ((y - LIMIT).clip(0) ** 2).sum() + x @ (mean - y),
+    grad_x=lambda x, y: mean - y,
+    grad_y=lambda x, y: 2 * (y - LIMIT).clip(0) - x,
 )
 
 
@@ -65,24 +60,15 @@ if __name__ == "__main__":
     with canvas() as pyplot:
         figure, (left, right) = pyplot.subplots(1, 2, figsize=(7.5, 3.2), layout="constrained")
         hours = np.arange(0, 24, 3)
-        left.bar(
-            hours,
-            found.x,
-            3,
-            align="edge",
-            color="lightgrey",
-            edgecolor="grey",
-            label="incentive (€/kWh)",
-        )
-        left.stairs(
-            mean,
-            [*hours, 24],
-            color=THEIRS,
-            linestyle="--",
-            linewidth=1.8,
-            label="usual load (kWh)",
-        )
-        left.stairs(found.y, [*hours, 24], color=OURS, linewidth=1.8, label="load with incentives")
+        grey = {"color": "lightgrey", "edgecolor": "grey"}
+        left.bar(hours, found.x, 3, align="edge", **grey, label="incentive (€/kWh)")
+        for label, load, style, color in (
+            ("usual load (kWh)", mean, "--", THEIRS),
+            ("load with incentives", found.y, "-", OURS),
+        ):
+            left.stairs(
+                load, [*hours, 24], color=color, linestyle=style, linewidth=1.8, label=label
+            )
         left.axhline(LIMIT, color="black", linestyle=":", label="limit of the feeder")
         left.set(xlabel="hour of the day", ylabel="per home and three hours", xticks=[*hours, 24])
         left.legend(loc="upper left")

@@ -1,5 +1,4 @@
-"""Retail electricity prices, where customers answer to the price and the grid answers to the
-customers.
+"""Retail electricity prices: customers answer to the price, and the grid to the customers.
 
 A retailer sets one price for homes, one for industry and one for shops. Each of the 15 customers of
 a low-voltage network (CIGRE's benchmark, in pandapower) takes less when it costs more, within
@@ -22,10 +21,8 @@ REFERENCE = -167.82689579560736  # the lowest value known: benchmarks/gallery.py
 
 network = pandapower.networks.create_cigre_network_lv()
 zone = np.array(["RIC".index(name.split()[1][0]) for name in network.load.name])  # of each load
-usual, reactive = (
-    1_000 * network.load.p_mw.to_numpy(),
-    (network.load.q_mvar / network.load.p_mw).to_numpy(),
-)  # kW
+usual = 1_000 * network.load.p_mw.to_numpy()  # kW
+reactive = (network.load.q_mvar / network.load.p_mw).to_numpy()
 elasticity = np.array([0.5, 0.9, 0.7])[zone] * np.linspace(0.8, 1.2, len(zone))
 
 
@@ -51,24 +48,20 @@ def loss_x(prices: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 def loss_y(prices: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Return its gradient by the response."""
-    return np.concatenate(
-        [WHOLESALE - prices[zone], [WHOLESALE], -2 * PENALTY * np.maximum(LOWEST - y[16:], 0)]
-    )
+    too_low = np.maximum(LOWEST - y[16:], 0)
+    return np.concatenate([WHOLESALE - prices[zone], [WHOLESALE], -2 * PENALTY * too_low])
 
 
-problem = bizol.Problem(
-    bizol.Objective(loss, loss_x, loss_y), respond, bizol.Box(np.full(3, 0.15), np.full(3, 0.6))
-)
+range_of_prices = bizol.Box(np.full(3, 0.15), np.full(3, 0.6))
+problem = bizol.Problem(bizol.Objective(loss, loss_x, loss_y), respond, range_of_prices)
 START = np.full(3, USUAL_PRICE)
 
 if __name__ == "__main__":
     budget, picture = options("electricity_prices", budget=200, about=__doc__)
     found = bizol.minimize(problem, START, budget=budget, seed=0)
     rivals = {"CMA-ES": cma_es(problem, START, budget)}
-    print(
-        "prices: "
-        + ", ".join(f"{name} {price:.3f} €/kWh" for name, price in zip(ZONES, found.x, strict=True))
-    )
+    for name, price in zip(ZONES, found.x, strict=True):
+        print(f"price for {name}: {price:.3f} €/kWh")
     report(found, rivals, REFERENCE)
     print(bizol.certify(problem, found.x, delta=0.001, directions=24, seed=1))
     with canvas() as pyplot:

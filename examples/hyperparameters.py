@@ -1,5 +1,4 @@
-"""Hyperparameters of an elastic net: the leader chooses how it is regularized, the learner answers
-with coefficients.
+"""Hyperparameters of an elastic net: the leader regularizes, the learner answers coefficients.
 
 The validation loss is a known function of the coefficients; only how these move with the
 hyperparameters is not known, and there are kinks wherever one of the 65 becomes zero. A grid sees
@@ -20,9 +19,8 @@ POINTS = 12  # of the grid, a side
 REFERENCE = 0.26391798719940346  # the lowest value known: benchmarks/gallery.py --references
 
 raw, disease = load_diabetes(return_X_y=True)
-features = StandardScaler().fit_transform(
-    PolynomialFeatures(2, include_bias=False).fit_transform(raw)
-)
+products = PolynomialFeatures(2, include_bias=False).fit_transform(raw)
+features = StandardScaler().fit_transform(products)
 targets = (disease - disease.mean()) / disease.std()
 train, validation, targets_train, targets_validation = train_test_split(
     features, targets, test_size=0.4, random_state=0
@@ -45,9 +43,8 @@ if __name__ == "__main__":
     found = bizol.minimize(problem, START, budget=budget, seed=0)
     values = grid(problem, POINTS)
     rivals = {f"grid, {POINTS} × {POINTS}": values, "CMA-ES": cma_es(problem, START, budget)}
-    print(
-        f"α = {10 ** found.x[0]:.4f}, ℓ₁ ratio {found.x[1]:.4f}: {(found.y != 0).sum() - 1} of 65 coefficients are used"
-    )
+    used = (found.y != 0).sum() - 1  # without the intercept
+    print(f"α = {10 ** found.x[0]:.4f}, ℓ₁ ratio {found.x[1]:.4f}: {used} of 65 coefficients used")
     report(found, rivals, REFERENCE)
     print(bizol.certify(problem, found.x, delta=0.001, directions=16, seed=1))
     with canvas() as pyplot:

@@ -1,10 +1,9 @@
 """Tuning a controller: which weights should a crane's predictive controller work with?
 
 The controller minimizes its own quadratic cost within the limits of the motor, plan after plan;
-what the crane should
-do is something else: arrive soon, and hardly swing. The follower's answer is the whole path, in
-closed loop. It has kinks, as the motor saturates earlier or later. Four weights are tuned on a
-scale of logarithms, that of the motor is 1.
+what the crane should do is something else: arrive soon, and hardly swing. The follower's answer is
+the whole path, in closed loop. It has kinks, as the motor saturates earlier or later. Four weights
+are tuned on a scale of logarithms, that of the motor is 1.
 """
 
 import numpy as np

@@ -14,10 +14,8 @@ import bizol
 from bizol.report.figures import BASE, OURS, THEIRS, canvas
 
 FREE = np.array([57_600.0, 89_600.0, 76_800.0, 44_800.0])  # riders at fare zero
-LEAVE, MOVE = (
-    np.array([3_840.0, 5_120.0, 4_480.0, 3_200.0]),
-    768.0,
-)  # for every euro: those who stay away or change times
+LEAVE = np.array([3_840.0, 5_120.0, 4_480.0, 3_200.0])  # who stay away, for every euro
+MOVE = 768.0  # who change times, for every euro
 SLOPES = np.diag(LEAVE) - MOVE * (np.eye(4, k=1) + np.eye(4, k=-1))
 SEATS = np.array([38_400.0, 51_200.0, 44_800.0, 32_000.0])
 START = np.full(4, 4.0)
@@ -42,9 +40,7 @@ def count(fares: np.ndarray) -> np.ndarray:
 
 problem = bizol.Problem(
     objective=bizol.Objective(
-        value=lambda fares, riders: (
-            -fares @ riders / 1_000
-        ),  # minus the income, in thousand euros a day
+        value=lambda fares, riders: -fares @ riders / 1_000,  # minus the income, in k€ a day
         grad_x=lambda fares, riders: -riders / 1_000,
         grad_y=lambda fares, riders: -fares / 1_000,
     ),
@@ -59,20 +55,16 @@ if __name__ == "__main__":
     budget, picture = vars(parser.parse_args()).values()
     with canvas() as pyplot:
         figure, axes = pyplot.subplots(figsize=(6, 3.4), layout="constrained")
-        for name, color, marker in (
-            ("CMA-ES", THEIRS, "x"),
-            ("repeats=1", BASE, "^"),
-            ("repeats=2", OURS, "o"),
-        ):
+        looks = {"CMA-ES": (THEIRS, "x"), "repeats=1": (BASE, "^"), "repeats=2": (OURS, "o")}
+        for name, (color, marker) in looks.items():
             tried.clear()
             if name == "CMA-ES":
                 options = {"bounds": [0, 20], "maxfevals": budget, "verbose": -9, "seed": 1}
                 search = cma.fmin2(lambda fares: -fares @ count(fares), START, 3.0, options)[1]
                 fares = np.asarray(search.result.xfavorite)
             else:
-                solution = bizol.minimize(
-                    problem, START, budget=budget, seed=0, repeats=int(name[-1])
-                )
+                repeats = int(name[-1])
+                solution = bizol.minimize(problem, START, budget=budget, seed=0, repeats=repeats)
                 fares, name = solution.x, f"bizol, {name}"
                 print(solution.message)
             gaps = [missed(asked) for asked in tried]

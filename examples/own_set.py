@@ -1,4 +1,4 @@
-"""A feasible set of your own is any object that answers five questions; here, prices that may not differ too much."""
+"""A feasible set of your own: prices that may not differ too much."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ Point = np.ndarray
 
 
 class FairPrices:
-    """Prices in [0, 1] that differ by at most `spread`: {x : low ≤ x ≤ low + spread for some low}."""
+    """Prices in [0, 1] that differ by at most `spread`: {x : max x − min x ≤ spread}."""
 
     def __init__(self, dimension: int, spread: float) -> None:
         self.dimension, self.spread = dimension, spread
@@ -17,9 +17,8 @@ class FairPrices:
 
     def minimize_linear(self, cost: Point) -> Point:
         """Try the lowest price at both ends; each price then takes its better bound."""
-        candidates = [
-            np.where(cost < 0, low + self.spread, low) for low in (0.0, 1.0 - self.spread)
-        ]
+        lowest = (0.0, 1.0 - self.spread)
+        candidates = [np.where(cost < 0, low + self.spread, low) for low in lowest]
         return min(candidates, key=lambda vertex: float(cost @ vertex))
 
     def contains(self, point: Point, tolerance: float = 1e-9) -> bool:
@@ -29,8 +28,8 @@ class FairPrices:
 
 
 prices = FairPrices(4, spread=0.2)
-bizol.testing.check_feasible_set(prices)  # says which law is broken, if one is
-print("FairPrices keeps the laws of a feasible set")
+bizol.testing.check_feasible_set(prices)  # raises where a law of the protocol is broken
+print("FairPrices satisfies the protocol of a feasible set")
 
 demand = np.array([1.0, 0.8, 0.6, 0.4])
 problem = bizol.Problem(

@@ -1,9 +1,8 @@
-"""Six retailers as a program of its own: reads {"x": wholesale prices} line by line, answers {"y":
-orders}.
+"""Six retailers as a program: reads {"x": wholesale prices}, answers {"y": orders}, line by line.
 
 It could be written in any language and run anywhere; bizol sees the lines alone. Each retailer
-orders what earns it the
-most, at most what its shelf holds: q = argmax (a − b q − w) q over 0 ≤ q ≤ shelf.
+orders what earns it the most, at most what its shelf holds: q = argmax (a − b q − w) q over
+0 ≤ q ≤ shelf.
 """
 
 import json

@@ -19,27 +19,19 @@ def total_time(drivers: TrafficEquilibrium) -> bizol.Objective:
 
 
 def planned(drivers: TrafficEquilibrium) -> float:
-    """Return the least total time: that of drivers who count the time they cost others as their own."""
+    """Return the least total time: of drivers who count what they cost others as their own."""
     roads = (drivers.links, drivers.free_time, drivers.capacity, drivers.demand)
-    considerate = TrafficEquilibrium(
-        *roads, alpha=(1 + drivers.power) * drivers.alpha, power=drivers.power
-    )
+    alpha = (1 + drivers.power) * drivers.alpha
+    considerate = TrafficEquilibrium(*roads, alpha=alpha, power=drivers.power)
     nothing = np.zeros(len(drivers.links))
     return float(total_time(drivers).value(nothing, considerate(nothing)))
 
 
 trips = np.zeros((4, 4))
 trips[0, 3] = 6
-roads = [(0, 1), (0, 2), (1, 2), (1, 3), (2, 3)]
-braess = TrafficEquilibrium(  # the bridge, link 2, has a toll; capacities are one, so that time grows linearly
-    roads,
-    [1, 50, 10, 50, 1],
-    np.ones(5),
-    trips,
-    tolled=[2],
-    alpha=[10, 0.02, 0.1, 0.02, 10],
-    power=1,
-)
+roads = [(0, 1), (0, 2), (1, 2), (1, 3), (2, 3)]  # the bridge, link 2, has a toll
+times, slopes = [1, 50, 10, 50, 1], [10, 0.02, 0.1, 0.02, 10]
+braess = TrafficEquilibrium(roads, times, np.ones(5), trips, tolled=[2], alpha=slopes, power=1)
 
 chance, corner = np.random.default_rng(5), np.arange(16).reshape(4, 4)
 east = np.column_stack([corner[:, :-1].ravel(), corner[:, 1:].ravel()])
@@ -47,9 +39,8 @@ south = np.column_stack([corner[:-1].ravel(), corner[1:].ravel()])
 free_time, capacity = chance.uniform(2, 6, 24).round(1), chance.uniform(5, 15, 24).round()
 trips = np.zeros((16, 16))
 trips[0, 15], trips[0, 14], trips[1, 15] = 14, 8, 8
-grid = TrafficEquilibrium(
-    np.vstack([east, south]), free_time, capacity, trips, alpha=0.5, relative_gap=1e-13
-)
+streets = np.vstack([east, south])
+grid = TrafficEquilibrium(streets, free_time, capacity, trips, alpha=0.5, relative_gap=1e-13)
 
 START, REFERENCE = np.zeros(24), planned(grid)
 problem = bizol.Problem(total_time(grid), grid, bizol.Box(START, START + 40))
@@ -60,37 +51,28 @@ if __name__ == "__main__":
     alone = bizol.minimize(bridge, [0.0], budget=min(budget, 100), seed=0)
     found = bizol.minimize(problem, START, budget=budget, seed=0)
     rivals = {"CMA-ES": cma_es(problem, START, budget)}
-    print(
-        f"Braess: {alone.history.value[0]:.1f} without a toll, {alone.value:.1f} with {alone.x[0]:.1f} on the bridge;"
-    )
+    free, best, toll = alone.history.value[0], alone.value, alone.x[0]
+    print(f"Braess: {free:.1f} without a toll, {best:.1f} with {toll:.1f} on the bridge;")
     print(f"a planner would need {planned(braess):.1f}. The grid:")
     report(found, rivals, REFERENCE)
     print(bizol.certify(problem, found.x, delta=0.2, directions=192, seed=1))
     with canvas() as pyplot:
-        figure, (left, middle, right) = pyplot.subplots(
-            1, 3, figsize=(10, 3.2), layout="constrained"
-        )
+        figure, panels = pyplot.subplots(1, 3, figsize=(10, 3.2), layout="constrained")
+        left, middle, right = panels
         tolls = np.linspace(0, 30, 121)
-        left.plot(
-            tolls, [bridge.objective.value(x, braess(np.array([x]))) for x in tolls], color="black"
-        )
+        total = [bridge.objective.value(toll, braess(np.array([toll]))) for toll in tolls]
+        left.plot(tolls, total, color="black")
         left.plot(alone.x, alone.value, "o", color=OURS, label="found")
         left.set(xlabel="toll on the bridge (min)", ylabel="total time (min)", title="Braess")
         left.legend()
         for (tail, head), flow, toll in zip(grid.links, found.y, found.x, strict=True):
             (r, c), (s, d) = divmod(tail, 4), divmod(head, 4)
-            middle.plot(
-                [c, d],
-                [-r, -s],
-                color="lightsteelblue",
-                linewidth=0.3 + 0.6 * flow,
-                solid_capstyle="round",
-            )
+            look = {"color": "lightsteelblue", "solid_capstyle": "round"}
+            middle.plot([c, d], [-r, -s], linewidth=0.3 + 0.6 * flow, **look)
             middle.plot([c, d], [-r, -s], "o", color="black", markersize=4)
             if toll >= 0.05:
-                middle.text(
-                    (c + d) / 2, -(r + s) / 2, f"{toll:.1f}", ha="center", va="center", fontsize=10
-                )
+                place = {"ha": "center", "va": "center", "fontsize": 10}
+                middle.text((c + d) / 2, -(r + s) / 2, f"{toll:.1f}", **place)
         middle.set_axis_off()
         middle.set_title("the grid: flows (width) and tolls (min)")
         draw(right, found, rivals, REFERENCE)

@@ -1,10 +1,10 @@
-"""Incentives for agents with limited capacity: the paper's problem, with the paper's method and with the default."""
+"""The paper's problem, incentives for agents with limited capacity, solved by two methods."""
 
 import bizol
 from bizol.reproduction.instances import BOX, tracking_instance
 
 instance = tracking_instance(BOX)  # 20 incentives, 200 agents
-print(instance.problem.check(instance.start, delta=0.08), "\n")
+print(bizol.check(instance.problem, instance.start, delta=0.08), "\n")
 
 paper = bizol.minimize(
     instance.problem,

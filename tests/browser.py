@@ -15,14 +15,18 @@ from typing import Any, final
 
 import pytest
 
-_FLAGS = """--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking
---disable-component-update --disable-sync --hide-scrollbars --virtual-time-budget=10000 --dump-dom""".split()
+_FLAGS = """--headless --no-sandbox --disable-gpu --disable-quic --no-first-run
+--disable-background-networking --disable-component-update --disable-sync --hide-scrollbars
+--virtual-time-budget=10000 --dump-dom""".split()
 
 _LOOK = """<script>
 window.addEventListener("load", async () => {
   await Promise.all([...document.images].map((image) => image.decode()));
   const ids = (selector) => [...document.querySelectorAll(selector)].map((element) => element.id);
-  const scrolls = (element) => element.closest(".wide") !== null && !element.classList.contains("wide");
+  const scrolls = (element) =>
+    element.closest(".wide") !== null && !element.classList.contains("wide");
+  const right = (element) => element.getBoundingClientRect().right;
+  const loaded = performance.getEntriesByType("resource");
   const visible = [...document.body.querySelectorAll("*")].filter((element) => !scrolls(element));
   const seen = {
     width: window.innerWidth,
@@ -30,11 +34,13 @@ window.addEventListener("load", async () => {
     figures: ids("figure"),
     imageWidths: [...document.images].map((image) => image.naturalWidth),
     overflow: document.documentElement.scrollWidth - window.innerWidth,
-    sticking: visible.filter((element) => element.getBoundingClientRect().right > window.innerWidth + 1)
+    sticking: visible
+      .filter((element) => right(element) > window.innerWidth + 1)
       .map((element) => element.tagName),
-    scrolling: [...document.querySelectorAll(".wide")].filter((box) => box.scrollWidth > box.clientWidth).length,
+    scrolling: [...document.querySelectorAll(".wide")]
+      .filter((box) => box.scrollWidth > box.clientWidth).length,
     claims: document.querySelectorAll(".claims li").length,
-    requests: performance.getEntriesByType("resource").filter((entry) => !entry.name.startsWith("data:")).length,
+    requests: loaded.filter((entry) => !entry.name.startsWith("data:")).length,
   };
   parent.document.getElementById("seen").textContent = JSON.stringify(seen);
 });
@@ -50,10 +56,12 @@ class Browser:
 
     @classmethod
     def found(cls) -> Browser:
-        """Return the browser of this machine; without one, skip the test (or fail it, where one must be)."""
-        path = next(
-            filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
-        )
+        """Return the browser of this machine; without one, skip the test.
+
+        Where BIZOL_NEEDS_BROWSER is set, fail it instead.
+        """
+        names = ("chromium", "chromium-browser", "google-chrome")
+        path = next(filter(None, map(shutil.which, names)), None)
         if path is None and os.environ.get("BIZOL_NEEDS_BROWSER"):
             pytest.fail("no Chromium on this machine, and BIZOL_NEEDS_BROWSER is set")
         if path is None:
@@ -61,20 +69,19 @@ class Browser:
         return cls(path)
 
     def look(self, page: Path, width: int) -> dict[str, Any]:
-        """Open a page in a frame of that width (windows have a least width) and tell what is on it."""
+        """Open a page in a frame of that width and tell what is on it.
+
+        A frame, because windows have a least width.
+        """
         document = escape(page.read_text(encoding="utf-8") + _LOOK)
-        frame = f'<iframe style="border:0;width:{width}px;height:900px" srcdoc="{document}"></iframe><pre id="seen"></pre>'
+        style = f"border:0;width:{width}px;height:900px"
+        frame = f'<iframe style="{style}" srcdoc="{document}"></iframe><pre id="seen"></pre>'
         with tempfile.TemporaryDirectory() as folder:
             around = Path(folder) / "around.html"
             around.write_text(f'<!doctype html><meta charset="utf-8">{frame}', encoding="utf-8")
+            flags = [*_FLAGS, f"--user-data-dir={folder}/profile", "--window-size=1400,1000"]
             shown = subprocess.run(
-                [
-                    self.path,
-                    *_FLAGS,
-                    f"--user-data-dir={folder}/profile",
-                    "--window-size=1400,1000",
-                    around.as_uri(),
-                ],
+                [self.path, *flags, around.as_uri()],
                 capture_output=True,
                 text=True,
                 check=True,

@@ -26,16 +26,19 @@ folder, workers = Path(sys.argv[1]), int(sys.argv[2])
 follower = Unreliable(0.08, noise=0.01, seconds=0.005, log=folder / "log")
 journal = folder / "run.bizol" if workers else None
 print("started", flush=True)
-solution = bizol.minimize(saturated(response=follower), method=BiZOL(delta=0.1, step=0.1, batch=8), budget=400, seed=5,
+method = BiZOL(delta=0.1, step=0.1, batch=8)
+solution = bizol.minimize(saturated(response=follower), method=method, budget=400, seed=5,
     retries=Retries(wait=0.0), journal=journal, workers=workers or None)
-(folder / "end").write_text(solution.last.x.tobytes().hex() + solution.history.value.tobytes().hex())
+end = solution.last.x.tobytes() + solution.history.value.tobytes()
+(folder / "end").write_text(end.hex())
 """
 
 
 def storm(
     folder: Path, *, kills: int, seed: int, workers: int = 4, longest: float = 0.4
 ) -> dict[str, int]:
-    """Kill a coordinator again and again, resume it, and count what was lost, repeated and restarted."""
+    """Kill a coordinator again and again, resume it, and count what was lost, repeated and
+    restarted."""
     chance, figures = random.Random(seed), Counter[str]()
     (folder / "plain").mkdir()
     subprocess.run(
@@ -102,7 +105,8 @@ def _asked_after_the_answer(events: list[Event]) -> int:
 
 
 def leave_behind(folder: Path) -> None:
-    """Make a journal with part of it in the main file and part in the log, as a killed process leaves it."""
+    """Make a journal with part of it in the main file and part in the log, as a killed process
+    leaves it."""
     script = f"""
 import os, sqlite3, bizol
 from tests.misbehaving import saturate

@@ -92,8 +92,8 @@ def program() -> bizol.Problem:
         root @ root.T + np.eye(4),
         np.zeros(4),
         -rng.standard_normal((4, 3)),
-        rng.standard_normal((5, 4)),
-        np.full(5, 0.4),
+        G=rng.standard_normal((5, 4)),
+        h=np.full(5, 0.4),
     )
     return saturated(3, response=follower)
 
@@ -102,9 +102,9 @@ def game() -> bizol.Problem:
     """Three firms that meet in a price."""
     follower = AggregativeGame(
         curvature=np.ones((3, 1)),
-        offset=[[-3.0], [-2.0], [-1.0]],
+        offset=np.array([[-3.0], [-2.0], [-1.0]]),
         matrix=np.array([[[1.0, 0.0]], [[0.0, 1.0]], [[0.5, 0.5]]]),
-        price=[[2.0]],
+        price=np.array([[2.0]]),
         lower=np.zeros((3, 1)),
         upper=np.full((3, 1), 0.9),
     )
@@ -144,7 +144,7 @@ PROBLEMS: dict[str, Callable[[], bizol.Problem]] = {
     "program": program,
     "game": game,
     "traffic": traffic,
-    "noisy": lambda: saturated(3, response=noisy),
+    "noisy": lambda: saturated(3, response=noisy, seeded=True),
 }
 
 
@@ -160,7 +160,8 @@ def ways(folder: Path) -> dict[str, dict[str, Any]]:
 
 
 def resumed() -> dict[str, dict[str, Any]]:
-    """Return the options of runs whose first half is in a journal of format 1 beside this file, by its name."""
+    """Return the options of runs whose first half is in a journal of format 1 beside this file, by
+    its name."""
     unreliable = saturated(3, response=Unreliable(0.1, noise=0.01))
     plain = saturated(3, response=saturate)
     return {
@@ -201,7 +202,8 @@ def journal_of(name: str) -> Path:
 
 
 def told(solution: bizol.Solution) -> dict[str, Any]:
-    """Return what is compared: a digest of every bit, and a few numbers that say where a difference begins."""
+    """Return what is compared: a digest of every bit, and a few numbers that say where a difference
+    begins."""
     history = solution.history
     digest = hashlib.sha256()
     for iterate in (solution.best, solution.last, solution.drawn):
@@ -226,7 +228,8 @@ def versions() -> dict[str, str]:
 
 def measured() -> dict[str, dict[str, Any]]:
     """Return all runs, made in a process whose kernels are pinned."""
-    script = "import json; from tests.golden import runs, told; print(json.dumps({n: told(s) for n, s in runs()}))"
+    names = "import json; from tests.golden import runs, told"
+    script = f"{names}; print(json.dumps({{name: told(each) for name, each in runs()}}))"
     folder = Path(__file__).parents[1]
     run = subprocess.run(
         [sys.executable, "-c", script],

@@ -1,4 +1,5 @@
-"""Followers that do what followers should not, and followers that keep count; in a module, so that they travel."""
+"""Followers that do what followers should not, and followers that keep count; in a module, so that
+they travel."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -30,7 +31,8 @@ def saturate(x: Array) -> Array:
 
 @dataclass(frozen=True)
 class Misbehaving:
-    """Answers as it should, but for decisions whose first entry is above 0.9; the second says which way then."""
+    """Answers as it should, but for decisions whose first entry is above 0.9; the second says which
+    way then."""
 
     ways: tuple[str, ...]
 
@@ -61,7 +63,8 @@ class Misbehaving:
 
 @dataclass(frozen=True)
 class Logging:
-    """Answers as it should and writes a line about every execution: its process and the decision."""
+    """Answers as it should and writes a line about every execution: its process and the
+    decision."""
 
     log: Path
     seconds: float = 0.0
@@ -80,7 +83,10 @@ class Logging:
 
 @dataclass(frozen=True)
 class Unreliable:
-    """Fails by chance, as a function of the seed it is given, in several ways; its noise is a function of it too."""
+    """Fails by chance, as a function of the seed it is given, in several ways; its noise is a
+    function of it too."""
+
+    takes_seed: ClassVar[bool] = True
 
     rate: float
     noise: float = 0.0

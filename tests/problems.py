@@ -24,7 +24,8 @@ def quadratic(target: float = 0.5) -> bizol.Objective:
 
 
 def saturated(n: int = 3, *, vectorized: bool = False, **changes: Any) -> bizol.Problem:
-    """A follower that does what it is told, up to its capacity; the arithmetic is the same row by row or at once."""
+    """A follower that does what it is told, up to its capacity; the arithmetic is the same row by
+    row or at once."""
     parts: dict[str, Any] = {
         "objective": quadratic(),
         "response": lambda x: np.clip(2 * x + 0.25, -1.0, 1.0),
@@ -48,7 +49,8 @@ def affine(jacobian: Array, offset: Array | None = None, **changes: Any) -> bizo
 
 @dataclass(frozen=True, eq=False)
 class Given:
-    """Directions made by hand, one batch per iteration, from the beginning again when they are used up."""
+    """Directions made by hand, one batch per iteration, from the beginning again when they are used
+    up."""
 
     batches: Any
 

@@ -1,4 +1,5 @@
-"""A follower as a program: JSON lines in and out, on standard input and output; its argument says how it behaves."""
+"""A follower as a program: JSON lines in and out, on standard input and output; its argument says
+how it behaves."""
 
 import json
 import sys

@@ -9,11 +9,12 @@ import pytest
 from scipy.stats import t
 
 import bizol
-from bizol import OrthonormalBlocks, Sphere, certify
+from bizol import certify
 from bizol.certificates.certificate import rounded_up
-from bizol.structure.clarke import approximate_hypergradient
+from bizol.directions import OrthonormalBlocks, Sphere
 from bizol.followers import SmoothSaturation
 from bizol.reproduction.instances import BALL, BOX, tracking_instance
+from bizol.structure.clarke import approximate_hypergradient
 from bizol.verification.finding import decisions, example, vee
 from bizol.verification.stationarity import corners
 from tests.problems import Counting, quadratic
@@ -83,7 +84,7 @@ def test_both_ends_are_t_limits_at_half_the_risk_each(confidence: float, among: 
     for seed in range(20):
         options: Any = {"delta": 0.3, "directions": 20, "sampler": Sphere(), "seed": seed}
         certificate = certify(case.problem, x, confidence=confidence, among=among, **options)
-        samples = bizol.estimate_hypergradient(case.problem, x, **options).samples
+        samples = bizol.certificates.estimate_hypergradient(case.problem, x, **options).samples
         assert certificate.interval[1] == pytest.approx(
             max(limit(samples @ (x - z), 1) for z in corners(case)), rel=0.02
         )
@@ -97,7 +98,8 @@ def test_both_ends_are_t_limits_at_half_the_risk_each(confidence: float, among: 
 
 
 def test_a_point_in_a_corner_is_not_certified_by_luck() -> None:
-    """At a corner the chosen z is often x itself, with a gap and a spread of zero, while the true gap is not zero."""
+    """At a corner the chosen z is often x itself, with a gap and a spread of zero, while the true
+    gap is not zero."""
     problem, _ = paper_sized("ball")
     x = bizol.minimize(problem, budget=3000, seed=0).x
     x = np.where(np.abs(x) > 0.9, np.sign(x), x)
@@ -284,7 +286,8 @@ def test_the_tolerance_of_the_follower_widens_the_interval_by_what_it_can_do() -
 
 
 def test_where_pieces_are_searched_for_the_certificate_does_not_search() -> None:
-    """A search would ask the follower's inside thousands of times; `transfer` does it when asked."""
+    """A search would ask the follower's inside thousands of times; `transfer` does it when
+    asked."""
     case = example("simplex")
     assert np.isnan(
         certify(case.problem, np.zeros(3), delta=0.3, directions=40, seed=0).parts.smoothing
@@ -308,7 +311,7 @@ def test_the_estimate_is_within_its_standard_errors(sampler: Any) -> None:
     case = example("box")
     x = next(decisions(case, 1))
     truth = approximate_hypergradient(case.problem, x, 0.2).value
-    estimate = bizol.estimate_hypergradient(
+    estimate = bizol.certificates.estimate_hypergradient(
         case.problem, x, delta=0.2, directions=600, sampler=sampler, block=3, seed=0
     )
     assert estimate.samples.shape == (200, 3)
@@ -320,7 +323,9 @@ def test_on_an_affine_response_one_block_is_the_truth() -> None:
     jacobian = np.random.default_rng(0).standard_normal((4, 3))
     problem = bizol.Problem(quadratic(), lambda x: jacobian @ x, bizol.Box(-np.ones(3), np.ones(3)))
     x = np.array([0.1, 0.2, 0.3])
-    estimate = bizol.estimate_hypergradient(problem, x, delta=0.5, directions=6, block=3, seed=0)
+    estimate = bizol.certificates.estimate_hypergradient(
+        problem, x, delta=0.5, directions=6, block=3, seed=0
+    )
     assert estimate.value == pytest.approx(x + jacobian.T @ (jacobian @ x - 0.5))
     assert estimate.standard_error == pytest.approx(np.zeros(3), abs=1e-12)
 
@@ -343,11 +348,11 @@ def test_on_an_affine_response_one_block_is_the_truth() -> None:
         ({"confidence": 1.0}, r"certify\(confidence=\.\.\.\) must be in \(0, 1\), got 1.0"),
         ({"among": 0}, r"certify\(among=\.\.\.\) must be a positive integer"),
         (
-            {"sampler": bizol.Coordinates()},
+            {"sampler": bizol.directions.Coordinates()},
             r"sampler must be uniform on the sphere.*Coordinates\(\) smooths in another way",
         ),
         (
-            {"sampler": bizol.Rademacher()},
+            {"sampler": bizol.directions.Rademacher()},
             r"sampler must be uniform on the sphere.*Rademacher\(\) smooths in another way",
         ),
         ({"seed": -1}, "seed must be a non-negative integer or None"),
@@ -376,7 +381,7 @@ def test_a_black_box_has_no_clarke_side_and_the_error_says_what_it_has(look: Any
     with pytest.raises(ValueError, match="black box"):
         bizol.bizol_gap(black_box, [0.0], delta=0.1)
     with pytest.raises(ValueError, match="black box"):
-        bizol.AnchoredModel(black_box, [0.0])
+        bizol.structure.AnchoredModel(black_box, [0.0])
 
 
 def test_points_outside_have_no_gap() -> None:

@@ -1,4 +1,4 @@
-"""problem.check(): finds what is wrong, says where, and costs a handful of queries."""
+"""bizol.check: finds what is wrong, says where, and costs a handful of queries."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def wrong_in(index: int, part: str, size: int = 3) -> Objective:
 @pytest.mark.parametrize("vectorized", [False, True])
 def test_a_sound_problem_passes_with_three_queries(vectorized: bool) -> None:
     follower = Counting(saturated().response)
-    check = saturated(response=follower, vectorized=vectorized).check()
+    check = bizol.check(saturated(response=follower, vectorized=vectorized))
     assert len(follower.asked) == check.queries == 3
     assert check.dimensions == (3, 3)
     assert check.repeatability == 0
@@ -38,7 +38,7 @@ def test_a_sound_problem_passes_with_three_queries(vectorized: bool) -> None:
 @pytest.mark.parametrize("constants", [BOX, BALL], ids=["box", "ball"])
 def test_the_tracking_problem_passes(constants: Any) -> None:
     instance = tracking_instance(constants)
-    check = instance.problem.check(instance.start, delta=0.08)
+    check = bizol.check(instance.problem, instance.start, delta=0.08)
     assert check.queries == 4
     assert max(check.grad_x_error, check.grad_y_error) < 1e-6
 
@@ -50,7 +50,7 @@ def test_a_wrong_gradient_is_found_and_the_coordinate_named(part: str, index: in
     with pytest.raises(
         ValueError, match=rf"Objective\({part}=\.\.\.\) is off in coordinate {index}: it says "
     ):
-        problem.check([0.3, 0.35, 0.2])
+        bizol.check(problem, [0.3, 0.35, 0.2])
 
 
 @pytest.mark.parametrize("unit", [1e-8, 1.0, 1e8])
@@ -69,23 +69,25 @@ def test_units_do_not_matter(unit: float) -> None:
         )
 
     x = unit * np.array([0.3, 0.35, 0.2])
-    problem(np.ones(3)).check(x)
+    bizol.check(problem(np.ones(3)), x)
     with pytest.raises(ValueError, match=r"Objective\(grad_y=\.\.\.\) is off in coordinate 1"):
-        problem(np.array([1, 1.01, 1])).check(x)
+        bizol.check(problem(np.array([1, 1.01, 1])), x)
 
 
 def test_a_response_that_changes_its_mind_is_found() -> None:
     tick = itertools.count()
     problem = saturated(response=lambda x: x + np.array([0, 0, 1e-3]) * next(tick))
     with pytest.raises(ValueError, match=r"not repeatable.*coordinate 2 differs by 0\.002"):
-        problem.check([0.3, 0.5, 0.5])
-    assert problem.check([0.3, 0.5, 0.5], noise=0.01).repeatability == pytest.approx(4e-3, rel=0.1)
+        bizol.check(problem, [0.3, 0.5, 0.5])
+    assert bizol.check(problem, [0.3, 0.5, 0.5], noise=0.01).repeatability == pytest.approx(
+        4e-3, rel=0.1
+    )
 
 
 def test_a_vectorized_follower_that_mixes_its_rows_is_found() -> None:
     problem = saturated(response=lambda x: x - x.mean(axis=0), vectorized=True)
     with pytest.raises(ValueError, match=r"not repeatable.*each row depends on its own x alone"):
-        problem.check()
+        bizol.check(problem)
 
 
 def test_a_follower_that_refuses_to_leave_the_set_is_found() -> None:
@@ -95,9 +97,9 @@ def test_a_follower_that_refuses_to_leave_the_set_is_found() -> None:
         return x
 
     problem = saturated(response=respond)
-    problem.check()
+    bizol.check(problem)
     with pytest.raises(ValueError, match="failed at query 3: RuntimeError: no price above 1"):
-        problem.check(delta=0.1)
+        bizol.check(problem, delta=0.1)
 
 
 def test_in_high_dimension_a_sample_of_coordinates_is_compared() -> None:
@@ -109,16 +111,16 @@ def test_in_high_dimension_a_sample_of_coordinates_is_compared() -> None:
         return right.value(x, y)
 
     problem = saturated(size, objective=Objective(value, right.grad_x, right.grad_y))
-    problem.check()
+    bizol.check(problem)
     assert next(calls) < 2000
     everywhere = Objective(right.value, right.grad_x, lambda x, y: 1.01 * (y - 0.4))
     with pytest.raises(ValueError, match="is off in coordinate"):
-        saturated(size, objective=everywhere).check()
+        bizol.check(saturated(size, objective=everywhere))
 
 
 def test_a_constant_objective_and_a_response_of_zeros_pass() -> None:
     objective = Objective(lambda x, y: 0.0, lambda x, y: 0 * x, lambda x, y: 0 * y)
-    check = saturated(objective=objective, response=lambda x: 0 * x).check()
+    check = bizol.check(saturated(objective=objective, response=lambda x: 0 * x))
     assert (check.grad_x_error, check.grad_y_error, check.repeatability) == (0, 0, 0)
 
 
@@ -132,7 +134,7 @@ def test_a_constant_objective_and_a_response_of_zeros_pass() -> None:
 )
 def test_a_check_at_the_wrong_place_is_refused(arguments: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        saturated().check(**arguments)
+        bizol.check(saturated(), **arguments)
 
 
 @pytest.mark.parametrize("library", ["jax", "torch", "numpy"])
@@ -154,9 +156,9 @@ def test_single_precision_passes_and_its_mistakes_are_found(library: str) -> Non
         )
         return saturated(objective=objective, response=make)
 
-    problem(1.0).check([0.3, 0.35, -0.2])
+    bizol.check(problem(1.0), [0.3, 0.35, -0.2])
     with pytest.raises(ValueError, match=r"Objective\(grad_y=\.\.\.\) is off"):
-        problem(1.2).check([0.3, 0.35, -0.2])
+        bizol.check(problem(1.2), [0.3, 0.35, -0.2])
 
 
 def test_a_small_gradient_beside_a_large_one_is_looked_at_too() -> None:
@@ -170,28 +172,28 @@ def test_a_small_gradient_beside_a_large_one_is_looked_at_too() -> None:
             ),
         )
 
-    problem(2.0).check()
+    bizol.check(problem(2.0))
     with pytest.raises(ValueError, match=r"grad_x=\.\.\.\) is off in coordinate 1: it says -7"):
-        problem(-7.0).check()
+        bizol.check(problem(-7.0))
 
 
 def test_a_tenth_of_a_percent_is_found() -> None:
     right = quadratic(0.4)
     objective = Objective(right.value, right.grad_x, lambda x, y: 1.001 * (y - 0.4))
     with pytest.raises(ValueError, match=r"grad_y=\.\.\.\) is off"):
-        saturated(objective=objective).check([0.3, 0.35, 0.2])
+        bizol.check(saturated(objective=objective), [0.3, 0.35, 0.2])
 
 
 def test_the_domain_of_the_objective_is_not_left_for_responses_of_different_size() -> None:
     objective = Objective(lambda x, y: np.log(y).sum(), lambda x, y: 0 * x, lambda x, y: 1 / y)
-    saturated(2, objective=objective, response=lambda x: np.array([2e-6, 200.0])).check()
+    bizol.check(saturated(2, objective=objective, response=lambda x: np.array([2e-6, 200.0])))
 
 
 def test_rounding_of_a_large_value_is_not_taken_for_a_mistake() -> None:
     right = quadratic(0.4)
     objective = Objective(lambda x, y: right.value(x, y) + 1e9, right.grad_x, right.grad_y)
     for x in np.random.default_rng(0).uniform(-1, 1, (50, 3)):
-        saturated(objective=objective).check(x)
+        bizol.check(saturated(objective=objective), x)
 
 
 def test_curvature_is_not_taken_for_a_mistake() -> None:
@@ -200,11 +202,11 @@ def test_curvature_is_not_taken_for_a_mistake() -> None:
         lambda x, y: 0 * x,
         lambda x, y: 3000 * np.exp(3000 * y),
     )
-    saturated(objective=objective, response=lambda x: 0.1 + 0.0 * x).check()
+    bizol.check(saturated(objective=objective, response=lambda x: 0.1 + 0.0 * x))
 
 
 def test_noise_must_make_sense() -> None:
     with pytest.raises(
         ValueError, match=r"check\(noise=\.\.\.\) must be finite and not negative, got -1"
     ):
-        saturated().check(noise=-1)
+        bizol.check(saturated(), noise=-1)

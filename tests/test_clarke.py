@@ -1,4 +1,5 @@
-"""Hulls, and the followers' inside: limits against finite differences, closed forms against averages."""
+"""Hulls, and the followers' inside: limits against finite differences, closed forms against
+averages."""
 
 from __future__ import annotations
 
@@ -9,17 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bizol import Sphere
+from bizol.directions import Sphere
+from bizol.followers import BoxProjection, QuadraticProgram, SimplexProjection, SmoothSaturation
+from bizol.structure import Hull, KnownStructure
+from bizol.structure.averages import ball_points, marginal_cdf, marginal_mean_below
 from bizol.structure.clarke import generalized_jacobian
-from bizol.followers import (
-    BoxProjection,
-    Hull,
-    KnownStructure,
-    QuadraticProgram,
-    SimplexProjection,
-    SmoothSaturation,
-)
-from bizol.structure.pieces import ball_points, marginal_cdf, marginal_mean_below, meets_ball
+from bizol.structure.pieces import meets_ball
 from bizol.verification.finding import (
     decisions,
     example,
@@ -134,17 +130,19 @@ def test_a_follower_of_known_structure_is_one(kind: str) -> None:
             {(0,), (0, 1)},
         ),  # a tie that never breaks
         (
-            QuadraticProgram([[1.0]], [0], [[-1]], [[1], [1]], [1, 1]),
+            QuadraticProgram([[1.0]], [0], [[-1]], G=[[1], [1]], h=[1, 1]),
             [2.0],
             None,
         ),  # the same constraint twice
         (
-            QuadraticProgram(np.eye(2), [0, 0], -np.eye(2), [[1, 0], [0, 1], [1, 1]], [1, 1, 2]),
+            QuadraticProgram(
+                np.eye(2), [0, 0], -np.eye(2), G=[[1, 0], [0, 1], [1, 1]], h=[1, 1, 2]
+            ),
             [3.0, 3.0],
             None,
         ),
         (
-            QuadraticProgram([[1.0]], [0], [[-1]], [[1], [0]], [1, 0]),
+            QuadraticProgram([[1.0]], [0], [[-1]], G=[[1], [0]], h=[1, 0]),
             [2.0],
             {(0,)},
         ),  # a row of zeros
@@ -195,7 +193,8 @@ def farthest_seen(follower: Any, x: Any, delta: float) -> float:
 
 
 def test_beside_a_kink_while_on_another_the_variation_is_that_of_the_first() -> None:
-    """Agents |x₁|, |x₂| as four rows: on x₁ = 0 both rows of x₂ flip behind x₂ = 0, a matrix of norm √2."""
+    """Agents |x₁|, |x₂| as four rows: on x₁ = 0 both rows of x₂ flip behind x₂ = 0, a matrix of
+    norm √2."""
     follower, x = vee().follower, np.array([0.0, 0.05])
     assert follower.variation(x, 0.1).value == pytest.approx(np.sqrt(2))
     assert farthest_seen(follower, x, 0.1) == pytest.approx(np.sqrt(2))
@@ -340,7 +339,7 @@ def test_a_program_response_satisfies_its_kkt_conditions(seed: int) -> None:
         0.2 * rng.standard_normal((7, 2)),
     )
     follower = QuadraticProgram(
-        P, rng.standard_normal(4), rng.standard_normal((4, 2)), G, np.ones(7), S
+        P, rng.standard_normal(4), rng.standard_normal((4, 2)), G=G, h=np.ones(7), S=S
     )
     x = rng.uniform(-1, 1, 2)
     y, multipliers = follower._solve(x)
@@ -357,15 +356,15 @@ def test_a_program_response_satisfies_its_kkt_conditions(seed: int) -> None:
     ("make", "message"),
     [
         (
-            lambda: QuadraticProgram([[0.0]], [0], [[1]], [[1]], [1]),
+            lambda: QuadraticProgram([[0.0]], [0], [[1]], G=[[1]], h=[1]),
             r"QuadraticProgram\(P=\.\.\.\) must be symmetric pos",
         ),
         (
-            lambda: QuadraticProgram([[1.0]], [0], [[1], [1]], [[1]], [1]),
+            lambda: QuadraticProgram([[1.0]], [0], [[1], [1]], G=[[1]], h=[1]),
             r"\(Q=\.\.\., S=\.\.\.\) must have 1 and 1 rows",
         ),
         (
-            lambda: QuadraticProgram([[1.0]], [0], [[1]], [[1], [-1]], [-1, -1])(np.zeros(1)),
+            lambda: QuadraticProgram([[1.0]], [0], [[1]], G=[[1], [-1]], h=[-1, -1])(np.zeros(1)),
             "has no feasible response at x",
         ),
         (
@@ -374,16 +373,16 @@ def test_a_program_response_satisfies_its_kkt_conditions(seed: int) -> None:
         ),
         (
             lambda: QuadraticProgram(
-                [[2.0, 1.0], [0.0, 2.0]], [0, 0], np.eye(2), np.eye(2), [1, 1]
+                [[2.0, 1.0], [0.0, 2.0]], [0, 0], np.eye(2), G=np.eye(2), h=[1, 1]
             ),
             "must be symmetric",
         ),
         (
-            lambda: QuadraticProgram([[1.0]], [0], [[1]], [[1]], [np.inf]),
+            lambda: QuadraticProgram([[1.0]], [0], [[1]], G=[[1]], h=[np.inf]),
             r"QuadraticProgram\(h=\.\.\.\) must be finite",
         ),
         (
-            lambda: QuadraticProgram([[1.0]], [0], [[1]], [[0]], [-1])(np.zeros(1)),
+            lambda: QuadraticProgram([[1.0]], [0], [[1]], G=[[0]], h=[-1])(np.zeros(1)),
             "a row of zeros contradicts itself",
         ),
         (
@@ -399,11 +398,12 @@ def test_followers_of_the_wrong_parts_are_refused(make: Any, message: str) -> No
 
 @pytest.mark.parametrize("unit", [1e-7, 1e-3, 1e6])
 def test_units_of_a_constraint_do_not_matter(unit: float) -> None:
-    follower = QuadraticProgram([[1.0]], [0], [[-1]], [[unit]], [unit])  # y ≤ 1
+    follower = QuadraticProgram([[1.0]], [0], [[-1]], G=[[unit]], h=[unit])  # y ≤ 1
     assert follower(np.array([5.0])) == pytest.approx([1.0], abs=1e-9)
     assert follower.pieces(np.array([5.0])).labels == {(0,)}
     assert follower.pieces(np.array([0.5])).labels == {()}
-    far = QuadraticProgram([[1.0]], [0], [[-1]], [[1], [1]], [1, 1e9])  # and one that never binds
+    # and one that never binds
+    far = QuadraticProgram([[1.0]], [0], [[-1]], G=[[1], [1]], h=[1, 1e9])
     assert far.pieces(np.array([0.5])).labels == {()}
 
 

@@ -13,7 +13,8 @@ import pytest
 from typer.testing import CliRunner
 
 import bizol
-from bizol import cli, verification
+from bizol import verification
+from bizol.command_line import reproduce as reproduce_command
 from bizol.command_line.app import app
 from bizol.reproduction import record
 
@@ -99,7 +100,7 @@ def test_reproduce_refuses_what_makes_no_sense_before_any_work(
         code, output = run("reproduce", *arguments)
         assert code == 2
         assert said in output.replace("- ", "-")
-    monkeypatch.setattr(cli, "find_spec", lambda name: None)
+    monkeypatch.setattr(reproduce_command, "find_spec", lambda name: None)
     code, output = run("reproduce", "figure-1", *out)
     assert code == 2
     assert "bizol[plots]" in output

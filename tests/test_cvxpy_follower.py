@@ -1,4 +1,5 @@
-"""Programs written with CVXPY: against our own solver, and infeasible, unbounded, or with several solutions."""
+"""Programs written with CVXPY: against our own solver, and infeasible, unbounded, or with several
+solutions."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ def program(seed: int = 0) -> tuple[CvxpyFollower, QuadraticProgram]:
     cost = cp.quad_form(y, P) / 2 + (Q @ x) @ y
     return (
         CvxpyFollower(cp.Problem(cp.Minimize(cost), [G @ y <= 1]), x, y),
-        QuadraticProgram(P, np.zeros(4), Q, G, np.ones(7)),
+        QuadraticProgram(P, np.zeros(4), Q, G=G, h=np.ones(7)),
     )
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bizol import Coordinates, Directions, OrthonormalBlocks, Rademacher, Sphere
+from bizol.directions import Coordinates, Directions, OrthonormalBlocks, Rademacher, Sphere
 
 SAMPLERS = [Sphere(), OrthonormalBlocks(), Coordinates(), Rademacher()]
 every_sampler = pytest.mark.parametrize("sampler", SAMPLERS, ids=repr)
@@ -40,7 +40,10 @@ def test_the_second_moment_is_the_identity(sampler: Directions, count: int, dime
 
 @every_sampler
 def test_batches_are_independent_of_each_other(sampler: Directions) -> None:
-    """The product of entries of two batches has mean zero (coordinates: 1/n²); 6 standard errors, 16 entries."""
+    """The product of entries of two batches has mean zero (coordinates: 1/n²).
+
+    6 standard errors, 16 entries.
+    """
     first, second = np.swapaxes(
         sampler.draw(np.random.default_rng(3), 40_000, 2, 4).reshape(20_000, 2, 2, 4), 0, 1
     )

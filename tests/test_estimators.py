@@ -31,7 +31,8 @@ def test_ridge_solves_the_normal_equations() -> None:
 
 @pytest.mark.parametrize("alpha", [0.01, 0.1, 1.0])
 def test_an_elastic_net_is_a_quadratic_program(alpha: float) -> None:
-    """Positive and negative parts as variables: w = p − m with p, m ≥ 0; unique in w by the ridge term."""
+    """Positive and negative parts as variables: w = p − m with p, m ≥ 0; unique in w by the ridge
+    term."""
     estimator = ElasticNet(fit_intercept=False, tol=1e-12, max_iter=100_000)
     follower = FittedEstimator(
         estimator,
@@ -46,8 +47,8 @@ def test_an_elastic_net_is_a_quadratic_program(alpha: float) -> None:
         np.block([[gram, -gram], [-gram, gram]]),
         np.concatenate([-pull, pull]) + 0.5 * alpha,
         np.zeros((12, 1)),
-        -np.eye(12),
-        np.zeros(12),
+        G=-np.eye(12),
+        h=np.zeros(12),
         regularization=1e-9,
     )
     parts = program(np.zeros(1))

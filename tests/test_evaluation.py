@@ -1,4 +1,5 @@
-"""The door to the follower: one counter, foreign arrays untouched, nothing passes that is not a response."""
+"""The door to the follower: one counter, foreign arrays untouched, nothing passes that is not a
+response."""
 
 from __future__ import annotations
 
@@ -10,8 +11,9 @@ import numpy as np
 import pytest
 
 import bizol
-from bizol import BiZOL, EvaluationError, Evaluator
+from bizol import BiZOL, EvaluationError
 from bizol.arrays import to_numpy
+from bizol.evaluation import Batch, Direct, Ledger
 from tests.problems import saturated
 
 POINTS = np.array([[0.1, 0.2, 0.3], [0.4, 0.5, 0.6]])
@@ -19,33 +21,34 @@ POINTS = np.array([[0.1, 0.2, 0.3], [0.4, 0.5, 0.6]])
 
 def test_rows_are_answered_in_order_and_counted() -> None:
     for vectorized in (False, True):
-        evaluator = Evaluator(saturated(vectorized=vectorized))
-        assert np.array_equal(evaluator.evaluate(POINTS), np.clip(2 * POINTS + 0.25, -1, 1))
+        evaluator = Direct(saturated(vectorized=vectorized))
+        assert np.array_equal(evaluator.ask(POINTS), np.clip(2 * POINTS + 0.25, -1, 1))
         assert evaluator.queries == 2
 
 
 def test_the_ceiling_holds_for_direct_callers_too() -> None:
-    evaluator = Evaluator(saturated(), budget=3)
-    evaluator.evaluate(POINTS)
-    assert evaluator.affords(1)
-    assert not evaluator.affords(2)
+    evaluator = Direct(saturated(), Ledger(budget=3))
+    evaluator.ask(POINTS)
+    assert evaluator.affords(Batch(0, POINTS[:1], [(0, 0)]))
+    assert not evaluator.affords(Batch(0, POINTS, [(0, 0), (1, 0)]))
+    assert not evaluator.spent
     with pytest.raises(ValueError, match="2 queries exceed the budget: 2 of 3 are spent"):
-        evaluator.evaluate(POINTS)
+        evaluator.ask(POINTS)
     assert evaluator.queries == 2
 
 
 def test_answers_are_announced_as_they_come() -> None:
     announced: list[int] = []
-    Evaluator(saturated(), answered=announced.append).evaluate(POINTS)
-    Evaluator(saturated(vectorized=True), answered=announced.append).evaluate(POINTS)
+    Direct(saturated(), Ledger(report=announced.append)).ask(POINTS)
+    Direct(saturated(vectorized=True), Ledger(report=announced.append)).ask(POINTS)
     assert announced == [1, 1, 2]
 
 
 def test_lists_become_arrays_and_other_floats_become_double() -> None:
-    evaluator = Evaluator(saturated(response=lambda x: [1, 2, 3]))
-    assert evaluator.evaluate(POINTS).dtype == np.float64
-    evaluator = Evaluator(saturated(response=lambda x: x.astype(np.float32), vectorized=True))
-    assert evaluator.evaluate(POINTS).dtype == np.float64
+    evaluator = Direct(saturated(response=lambda x: [1, 2, 3]))
+    assert evaluator.ask(POINTS).dtype == np.float64
+    evaluator = Direct(saturated(response=lambda x: x.astype(np.float32), vectorized=True))
+    assert evaluator.ask(POINTS).dtype == np.float64
 
 
 @pytest.mark.parametrize(
@@ -53,37 +56,38 @@ def test_lists_become_arrays_and_other_floats_become_double() -> None:
     [
         (
             lambda x: x[:1],
-            r"must return one row per query: given shape \(2, 3\) it must return \(2, m\), got \(1, 3\)",
+            r"one row per query: given shape \(2, 3\) it must have \(2, m\), got \(1, 3\)",
         ),
-        (lambda x: x.sum(axis=1), r"must return one row per query.*got \(2,\)"),
+        (lambda x: x.sum(axis=1), r"must have one row per query.*got \(2,\)"),
         (
             lambda x: x * [[1], [np.nan]],
             r"The response to query 1 is not finite \(1 of 2 are not\)",
         ),
-        (lambda x: x[:, :0], r"The response to query 0 must not be empty"),
+        (lambda x: x[:, :0], r"must have one row per query.*got \(2, 0\)"),
         (lambda x: x / "a", r"The follower failed at queries 0 to 1: "),
     ],
 )
 def test_a_vectorized_follower_is_held_to_its_shape(respond: Any, message: str) -> None:
     with pytest.raises(EvaluationError, match=message):
-        Evaluator(saturated(response=respond, vectorized=True)).evaluate(POINTS)
+        Direct(saturated(response=respond, vectorized=True)).ask(POINTS)
 
 
 def test_huge_responses_are_finite_too() -> None:
-    evaluator = Evaluator(saturated(response=lambda x: 1e200 * x, vectorized=True))
-    assert np.array_equal(evaluator.evaluate(POINTS), 1e200 * POINTS)
+    evaluator = Direct(saturated(response=lambda x: 1e200 * x, vectorized=True))
+    assert np.array_equal(evaluator.ask(POINTS), 1e200 * POINTS)
 
 
 def test_a_missing_answer_is_said_to_be_missing() -> None:
     with pytest.raises(EvaluationError, match="it returned None, not a response"):
-        Evaluator(saturated(response=lambda x: None, vectorized=True)).evaluate(POINTS)
+        Direct(saturated(response=lambda x: None, vectorized=True)).ask(POINTS)
 
 
 # --- responses live where the follower lives
 
 
 def in_another_library(xp: Any, *, vectorized: bool) -> bizol.Problem:
-    """The saturated problem with a follower and an objective that speak `xp` only; x stays NumPy."""
+    """The saturated problem with a follower and an objective that speak `xp` only; x stays
+    NumPy."""
 
     def respond(x: Any) -> Any:
         return xp.asarray(np.clip(2 * x + 0.25, -1.0, 1.0))
@@ -113,7 +117,7 @@ def test_responses_of_another_array_library_are_never_converted(vectorized: bool
 
 
 def test_a_check_and_vzo_work_with_another_array_library_too() -> None:
-    assert in_another_library(strict, vectorized=True).check().repeatability == 0
+    assert bizol.check(in_another_library(strict, vectorized=True)).repeatability == 0
     method = bizol.VZO(delta=0.1, step=0.1, batch=4)
     theirs = bizol.minimize(
         in_another_library(strict, vectorized=True), method=method, budget=81, seed=0
@@ -142,7 +146,7 @@ def test_foreign_responses_that_are_not_finite_are_caught(vectorized: bool) -> N
         return strict.asarray(np.where(x > 0.35, np.nan, x))
 
     with pytest.raises(EvaluationError, match="The response to query 1 is not finite"):
-        Evaluator(saturated(response=respond, vectorized=vectorized)).evaluate(POINTS)
+        Direct(saturated(response=respond, vectorized=vectorized)).ask(POINTS)
 
 
 # --- neither side can change what the other holds
@@ -186,7 +190,7 @@ def test_a_follower_may_write_on_its_copy_of_the_decision(vectorized: bool, budg
     reading = bizol.minimize(saturated(vectorized=vectorized), method=method, budget=budget, seed=0)
     assert np.array_equal(writing.last.x, reading.last.x)
     polytope = bizol.Polytope(lower=-np.ones(3), upper=np.ones(3))
-    saturated(response=respond, vectorized=vectorized, feasible_set=polytope).check()
+    bizol.check(saturated(response=respond, vectorized=vectorized, feasible_set=polytope))
     assert polytope.center.tolist() == [0, 0, 0]
 
 
@@ -210,7 +214,7 @@ def test_responses_of_other_kinds() -> None:
     import torch
 
     def answer(make: Any) -> Any:
-        return Evaluator(saturated(response=make)).evaluate(POINTS[:1])[0]
+        return Direct(saturated(response=make)).ask(POINTS[:1])[0]
 
     assert np.array_equal(answer(lambda x: pandas.Series([1.0, 2.0, 3.0])), [1, 2, 3])
     assert not answer(lambda x: torch.tensor([1.0, 2.0], requires_grad=True)).requires_grad
@@ -225,9 +229,7 @@ def test_responses_of_other_kinds() -> None:
 
 def test_the_rows_that_were_answered_are_kept_when_others_are_not_finite() -> None:
     with pytest.raises(EvaluationError) as caught:
-        Evaluator(saturated(response=lambda x: x * [[1], [np.nan]], vectorized=True)).evaluate(
-            POINTS
-        )
+        Direct(saturated(response=lambda x: x * [[1], [np.nan]], vectorized=True)).ask(POINTS)
     assert np.array_equal(caught.value.points, POINTS[:1])  # type: ignore[arg-type]
     assert np.array_equal(caught.value.responses, POINTS[:1])  # type: ignore[arg-type]
 
@@ -235,17 +237,19 @@ def test_the_rows_that_were_answered_are_kept_when_others_are_not_finite() -> No
 def test_the_first_response_is_shown_before_the_second_query() -> None:
     shown: list[Any] = []
     for vectorized in (False, True):
-        evaluator = Evaluator(
-            saturated(vectorized=vectorized), first=lambda x, y: shown.append((x, y))
+        evaluator = Direct(
+            saturated(vectorized=vectorized),
+            Ledger(examine=lambda x, y: shown.append((x, y))),
         )
-        evaluator.evaluate(POINTS)
-        evaluator.evaluate(POINTS)
+        evaluator.ask(POINTS)
+        evaluator.ask(POINTS)
     assert len(shown) == 2
     assert np.array_equal(shown[0][0], POINTS[0])
 
 
 def test_a_device_of_its_own_is_no_obstacle_for_the_estimate() -> None:
-    """Only B numbers come back, through one door (`to_numpy`); everything else stays on the device."""
+    """Only B numbers come back, through one door (`to_numpy`); everything else stays on the
+    device."""
 
     class Elsewhere:
         """A vector that is moved home by `cpu`, as PyTorch's are, and refuses every other way."""

@@ -1,4 +1,5 @@
-"""Every example and every Python block of README and docs/followers.md runs; the gallery keeps its word."""
+"""Every example and every Python block of README and docs/followers.md runs; the gallery keeps its
+word."""
 
 from __future__ import annotations
 

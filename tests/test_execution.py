@@ -1,4 +1,5 @@
-"""Queries on real engines: the same bits everywhere, and a follower that misbehaves costs its own query alone."""
+"""Queries on real engines: the same bits everywhere, and a follower that misbehaves costs its own
+query alone."""
 
 from __future__ import annotations
 
@@ -25,10 +26,13 @@ import pytest
 
 import bizol
 from bizol import BiZOL, MemoryBiZOL, Retries, Status
-from bizol.evaluation import BreakerError, Evaluator, Execution, die_with_parent, isolation
+from bizol.evaluation import Batch, BreakerError, Durable, Execution, Ledger, isolation
 from bizol.evaluation.failures import Breaker
 from bizol.evaluation.journal.file import Journal
-from bizol.methods.two_point.two_point import answered_part, probes
+from bizol.evaluation.question import Question
+from bizol.methods.two_point.probing import probes_at
+from bizol.methods.two_point.stepping import keep_answered
+from bizol.processes import die_with_parent
 from tests.misbehaving import Logging, Misbehaving, Unreliable, saturate
 from tests.problems import Array, saturated
 from tests.processes import alive, gone, until
@@ -189,14 +193,28 @@ def test_an_engine_that_does_not_tell_its_size_needs_workers() -> None:
 POINTS = np.array(
     [[0.1, 0.1, 0.1], [0.2, 0.2, 0.2], [1.0, 0.3, 0.3], [0.4, 0.4, 0.4], [0.5, 0.5, 0.5]]
 )
-SLOTS = [(row, 0) for row in range(5)]
+
+
+def gather(durable: Durable, points: Array) -> tuple[Any, Any]:
+    """Return the responses to a batch, and which of them there are."""
+    answers = durable.answer(Batch(0, points, [(row, 0) for row in range(len(points))]))
+    whole = np.ones(len(points), dtype=bool)
+    return answers.responses, whole if answers.answered is None else answers.answered
+
+
+def new_journal(path: Path) -> Journal:
+    """Return a journal that is of nothing in particular."""
+    journal = Journal.own(path, create=True)
+    journal.identify({})
+    return journal
+
 
 FATES = {
     "ValueError": ("error", "ValueError: no such market"),
     "unpicklable": ("error", "UntransportableError: one"),
     "junk": ("error", "TypeError"),
     "infinite": ("infinite", "not finite"),
-    "shape": ("shape", r"must be a vector (3,), got shape (7,)"),
+    "shape": ("shape", "must have the size of the first one, 3, got 7"),
     "sys.exit": ("error", "SystemExit: 3"),
     "os._exit": ("died", "exit code 3"),
     "segfault": ("died", "SIGSEGV"),
@@ -220,18 +238,16 @@ def test_whatever_a_follower_does_it_costs_its_own_query_alone(
         timeout=0.5,
         retries=Retries(engine=0, follower=0, breaker=1.0),
     )
-    with Journal.own(tmp_path / "run.bizol", spec={}) as journal:
-        evaluator = Evaluator(
-            saturated(response=Misbehaving(tuple(ways))), execution=execution, journal=journal
-        )
-        responses, answered = evaluator.gather(0, [(row, 0) for row in range(len(points))], points)
-        evaluator.close()
+    with new_journal(tmp_path / "run.bizol") as journal:
+        problem = saturated(response=Misbehaving(tuple(ways)))
+        with Durable(problem, Ledger(), execution=execution, journal=journal) as durable:
+            responses, answered = gather(durable, points)
         failed = {
             event.key[1] // 2: event.info for event in journal.events() if event.kind == "fail"
         }
     assert answered.tolist() == (points[:, 0] < 0.9).tolist()
     assert np.array_equal(responses[answered], saturate(points[answered]))
-    assert evaluator.queries == len(points)
+    assert durable.queries == len(points)
     for number, (kind, info) in enumerate(FATES.values()):
         assert failed[number].startswith(f"{kind}: ")
         assert info in failed[number]
@@ -254,16 +270,15 @@ def test_a_process_killed_in_the_middle_of_a_batch_costs_one_query_which_is_aske
 
     killer = threading.Thread(target=kill)
     killer.start()
-    with Journal.own(tmp_path / "run.bizol", spec={}) as journal:
-        evaluator = Evaluator(problem, execution=execution, journal=journal)
-        responses, answered = evaluator.gather(0, SLOTS, POINTS)
-        evaluator.close()
+    with new_journal(tmp_path / "run.bizol") as journal:
+        with Durable(problem, Ledger(), execution=execution, journal=journal) as durable:
+            responses, answered = gather(durable, POINTS)
         failed = [(event.key, event.info) for event in journal.events() if event.kind == "fail"]
     killer.join()
     assert answered.all()
     assert np.array_equal(responses, saturate(POINTS))
     assert failed == [((0, 2, 0, 0), "died: the process of the query ended: SIGKILL")]
-    assert evaluator.queries == 6
+    assert durable.queries == 6
     assert len(_lines(log)) == 6  # one execution more than queries, and nobody else's
 
 
@@ -278,9 +293,8 @@ def test_a_dask_worker_that_is_killed_costs_what_it_was_doing(tmp_path: Path) ->
         distributed.Client(cluster) as client,
     ):
         executor = client.get_executor(pure=False)
-        evaluator = Evaluator(
-            problem, execution=Execution(executor=executor, workers=2, retries=AT_ONCE)
-        )
+        execution = Execution(executor=executor, workers=2, retries=AT_ONCE)
+        durable = Durable(problem, Ledger(), execution=execution)
 
         def kill() -> None:
             mark = POINTS[2].tobytes().hex()
@@ -291,15 +305,16 @@ def test_a_dask_worker_that_is_killed_costs_what_it_was_doing(tmp_path: Path) ->
 
         killer = threading.Thread(target=kill)
         killer.start()
-        responses, answered = evaluator.gather(0, SLOTS, POINTS)
+        responses, answered = gather(durable, POINTS)
         killer.join()
     assert answered.all()
     assert np.array_equal(responses, saturate(POINTS))
-    assert evaluator.queries == len(_lines(log)) == 6
+    assert durable.queries == len(_lines(log)) == 6
 
 
 def test_a_pool_that_breaks_ends_the_run_and_another_one_takes_it_up(tmp_path: Path) -> None:
-    """Not isolated, a process that dies takes its pool along; what was answered is in the journal."""
+    """Not isolated, a process that dies takes its pool along; what was answered is in the
+    journal."""
     path, log = tmp_path / "run.bizol", tmp_path / "log"
     problem = saturated(response=Logging(log))
     options: Any = {"method": METHOD, "seed": 0, "retries": AT_ONCE, "journal": path}
@@ -322,8 +337,8 @@ def test_a_pool_that_breaks_ends_the_run_and_another_one_takes_it_up(tmp_path: P
 
 def test_a_hanging_query_takes_its_whole_process_group_along(tmp_path: Path) -> None:
     execution = Execution(isolate=True, timeout=1.0, retries=Retries(engine=0))
-    evaluator = Evaluator(saturated(response=_Nested(tmp_path / "pid")), execution=execution)
-    _, answered = evaluator.gather(0, [(0, 0)], POINTS[:1])
+    problem = saturated(response=_Nested(tmp_path / "pid"))
+    _, answered = gather(Durable(problem, Ledger(), execution=execution), POINTS[:1])
     assert not answered.any()
     gone(int((tmp_path / "pid").read_text()))
 
@@ -338,26 +353,26 @@ def test_a_follower_that_cannot_travel_is_refused_with_a_way_out(
         bizol.minimize(problem, budget=60, isolate=True)
     monkeypatch.setitem(sys.modules, "cloudpickle", None)
     with pytest.raises(ValueError, match=r"cannot send the follower.*install cloudpickle"):
-        isolation.pack(lambda x: x)
-    assert isolation.pack(saturate)
+        isolation.pack(Question(lambda x: x, vectorized=False, seeded=False))
+    assert isolation.pack(Question(saturate, vectorized=False, seeded=False))
     monkeypatch.setattr(saturate, "__module__", "__main__")
     monkeypatch.setattr(sys.modules["__main__"], "saturate", saturate, raising=False)
     with pytest.raises(ValueError, match="it is defined in a script"):
-        isolation.pack(saturate)
+        isolation.pack(Question(saturate, vectorized=False, seeded=False))
 
 
 def test_a_follower_that_cannot_be_unpacked_is_an_error_of_the_query() -> None:
-    outcome = isolation.guarded(b"not a pickle", POINTS[0], None, None)
+    outcome = isolation.ask_child(b"not a pickle", POINTS[0], None, timeout=None)
     assert (outcome.kind, "cannot be unpacked" in outcome.info) == ("error", True)
 
 
 def test_a_child_that_rested_for_long_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    packed = isolation.pack(_answer_with_pid)
-    first, second = (isolation.guarded(packed, POINTS[0], None, None) for _ in range(2))
+    packed = isolation.pack(Question(_answer_with_pid, vectorized=False, seeded=True))
+    first, second = (isolation.ask_child(packed, POINTS[0], None, timeout=None) for _ in range(2))
     assert first.response[0] == second.response[0]
     clock = time.monotonic()
     monkeypatch.setattr(isolation, "monotonic", lambda: clock + 31)
-    third = isolation.guarded(packed, POINTS[0], None, None)
+    third = isolation.ask_child(packed, POINTS[0], None, timeout=None)
     assert third.response[0] != first.response[0]
     gone(int(first.response[0]))
     isolation.dismiss(packed)
@@ -367,7 +382,8 @@ def test_a_child_that_rested_for_long_is_not_asked(monkeypatch: pytest.MonkeyPat
 def test_what_a_child_does_from_its_first_to_its_last_message(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """In a thread here, as what happens in another process is not seen: the follower, a query, bad ones, the end."""
+    """In a thread here, as what happens in another process is not seen: the follower, a query, bad
+    ones, the end."""
     monkeypatch.setattr(isolation, "die_with_parent", lambda parent: None)
 
     def conversation(*messages: bytes) -> list[bytes]:
@@ -383,7 +399,11 @@ def test_what_a_child_does_from_its_first_to_its_last_message(
         return replies
 
     x = POINTS[0].tobytes()
-    ready, answer, junk = conversation(isolation.pack(_sometimes), b"null\n" + x, b"7\n" + x)
+    ready, answer, junk = conversation(
+        isolation.pack(Question(_sometimes, vectorized=False, seeded=True)),
+        b"null\n" + x,
+        b"7\n" + x,
+    )
     assert json.loads(ready.partition(b"\n")[0]) == {"kind": "ok", "info": "", "shape": [0]}
     header, _, body = answer.partition(b"\n")
     assert json.loads(header) == {"kind": "ok", "info": "", "shape": [3]}
@@ -413,15 +433,19 @@ from tests.misbehaving import Logging
 from tests.problems import saturated
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored by those who were started in the background
-    folder, engine, seconds, slow = Path(sys.argv[1]), sys.argv[2], float(sys.argv[3]), float(sys.argv[4])
+    # Those who were started in the background ignore it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    folder, engine = Path(sys.argv[1]), sys.argv[2]
+    seconds, slow = float(sys.argv[3]), float(sys.argv[4])
     cluster = lambda: LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0")
     pools = {"threads": lambda: None, "loky": lambda: loky.get_reusable_executor(2),
         "dask": lambda: Client(cluster()).get_executor(pure=False)}
     pool = pools.get(engine, lambda: ProcessPoolExecutor(2, mp_context=get_context("spawn")))()
     options = {"executor": pool, "workers": 2, "isolate": engine != "processes"}
-    print(bizol.minimize(saturated(response=Logging(folder / "log", seconds, slow)), budget=1000, seed=0,
-        method=bizol.BiZOL(0.1, 0.1, 3), journal=folder / "run.bizol", **options).status.name, flush=True)
+    problem = saturated(response=Logging(folder / "log", seconds, slow))
+    solution = bizol.minimize(problem, budget=1000, seed=0, method=bizol.BiZOL(0.1, 0.1, 3),
+        journal=folder / "run.bizol", **options)
+    print(solution.status.name, flush=True)
 """
 
 
@@ -541,8 +565,8 @@ def test_a_follower_that_failed_gets_another_seed_an_engine_that_failed_the_same
             raise error("bad luck")
         return saturate(x)
 
-    evaluator = Evaluator(saturated(response=respond), execution=Execution(retries=AT_ONCE))
-    evaluator.gather(0, [(0, 0)], POINTS[:1])
+    problem = saturated(response=respond, seeded=True)
+    gather(Durable(problem, Ledger(), execution=Execution(retries=AT_ONCE)), POINTS[:1])
     assert (seeds[0] == seeds[1]) is same_seed
 
 
@@ -588,10 +612,10 @@ def test_a_failed_side_drops_its_pair_and_the_estimate_is_a_mean_over_the_others
     responses = saturate(METHOD.ask(state))
     answered = np.array([True, True, False, True, True, True, True])
     responses[2] = np.nan  # must not be read
-    told = METHOD.tell(state, responses, answered=answered)
-    where = probes(METHOD, state)
+    told = METHOD.tell_some(state, responses, answered)
+    where = probes_at(METHOD, state)
     kept = where.directions[[0, 2]]
-    by_hand = bizol.Sensitivity(
+    by_hand = bizol.sensitivity.Sensitivity(
         at=state.x,
         radius=0.1,
         directions=kept,
@@ -636,7 +660,7 @@ def test_with_too_few_pairs_the_iteration_is_drawn_again_and_the_anchor_is_not_a
     assert asked.count(np.zeros(3).tobytes()) == 1
     assert len(asked) == solution.queries
     state = METHOD.start(saturated(), seed=0)
-    again = METHOD.tell(state, saturate(METHOD.ask(state)), answered=np.arange(7) < 2)
+    again = METHOD.tell_some(state, saturate(METHOD.ask(state)), np.arange(7) < 2)
     assert again.move is None
     assert (METHOD.ask(again)[1:] != METHOD.ask(state)[1:]).any()
     assert set(METHOD.slots(again)) & set(METHOD.slots(state)) == {(0, 0)}
@@ -654,7 +678,8 @@ def test_a_redraw_costs_its_new_queries_alone() -> None:
 
 
 def test_a_run_cut_within_a_round_spends_the_budget_as_one_that_was_not(tmp_path: Path) -> None:
-    """Two queries fail; a budget of 8 does not cover both again. Cut after five, the other two come first."""
+    """Two queries fail; a budget of 8 does not cover both again. Cut after five, the other two come
+    first."""
     broken, asked = _Broken(plus=2), [0]
 
     def respond(x: Array) -> Array:
@@ -771,7 +796,7 @@ def test_a_vectorized_follower_that_fails_fails_for_the_batch_and_is_asked_again
     failing = bizol.minimize(
         saturated(response=flat, vectorized=True), **(options | {"retries": AT_ONCE})
     )
-    assert "must return shape (1, m), got (3,)" in failing.message
+    assert "it must have (1, m), got (3,)" in failing.message
 
 
 def test_an_objective_that_fails_ends_the_run_as_ever_and_the_end_may_stay_unobserved() -> None:
@@ -783,7 +808,7 @@ def test_an_objective_that_fails_ends_the_run_as_ever_and_the_end_may_stay_unobs
 
     objective = bizol.Objective(lambda x, y: float(x @ x), lambda x, y: 2 * x, gradient)
     with pytest.raises(
-        bizol.EvaluationError, match="hypergradient of iteration 2 is not finite"
+        bizol.EvaluationError, match="hypergradient of iteration 3 is not finite"
     ) as caught:
         bizol.minimize(saturated(objective=objective), method=METHOD, budget=60, seed=0, workers=2)
     assert caught.value.points is not None
@@ -917,18 +942,18 @@ def test_the_estimate_stays_unbiased_when_a_fifth_of_the_queries_fail() -> None:
         found = []
         for seed in range(first, first + 4000):
             state = METHOD.start(saturated(), x, seed=seed)
-            where = probes(METHOD, state)
+            where = probes_at(METHOD, state)
             while True:
                 rows = np.tanh(METHOD.ask(state) @ jacobian.T)
-                part = answered_part(where, rows, np.append(True, rng.random(6) >= rate))
+                part = keep_answered(where, rows, np.append(True, rng.random(6) >= rate))
                 if part is not None:
                     break
-                state = METHOD.tell(state, rows, answered=np.arange(7) < 1)
-                where = probes(METHOD, state)
+                state = METHOD.tell_some(state, rows, np.arange(7) < 1)
+                where = probes_at(METHOD, state)
             kept, answers = part
             count = len(kept.directions)
             found.append(
-                bizol.Sensitivity(
+                bizol.sensitivity.Sensitivity(
                     at=x,
                     radius=0.1,
                     directions=kept.directions,

@@ -275,12 +275,10 @@ def test_diameters_in_closed_form() -> None:
     assert bizol.LpBall(np.zeros(4), 1, p=np.inf).diameter == 4  # the cube's diagonal
     assert bizol.LpBall(np.zeros(4), 1, p=1.5).diameter == 2
     assert bizol.Simplex(5, total=2).diameter == pytest.approx(2 * np.sqrt(2))
-    assert bizol.CappedSimplex(np.ones(6), total=2).diameter == pytest.approx(
-        2
-    )  # 1,1,0,.. against 0,0,1,1,..
-    assert bizol.BudgetSet(np.ones(2), total=9).diameter == pytest.approx(
-        np.sqrt(2)
-    )  # the budget does not bind
+    # 1,1,0,.. against 0,0,1,1,..
+    assert bizol.CappedSimplex(np.ones(6), total=2).diameter == pytest.approx(2)
+    # The budget does not bind.
+    assert bizol.BudgetSet(np.ones(2), total=9).diameter == pytest.approx(np.sqrt(2))
     assert bizol.ConvexHull([[0, 0], [3, 4], [1, 1]]).diameter == 5
     assert bizol.Polytope(A_ub=[[1, 1]], b_ub=[1], lower=0).diameter == pytest.approx(np.sqrt(2))
     assert bizol.Product([bizol.Ball([0.0], 1.5), bizol.Ball([0.0], 2.0)]).diameter == 5
@@ -290,15 +288,17 @@ def test_diameters_in_closed_form() -> None:
 
 
 def transport_polytope() -> bizol.Polytope:
-    """Shipments from three depots to four customers: degenerate vertices, and ties when costs are whole numbers."""
-    rows = [np.kron(row, np.ones(4)) for row in np.eye(3)] + [
-        np.tile(column, 3) for column in np.eye(4)
-    ]
-    return bizol.Polytope(A_eq=np.array(rows), b_eq=[4, 4, 4, 3, 3, 3, 3], lower=0)
+    """Return shipments from three depots to four customers.
+
+    Vertices are degenerate, and there are ties when costs are whole numbers.
+    """
+    depots = [np.kron(row, np.ones(4)) for row in np.eye(3)]
+    customers = [np.tile(column, 3) for column in np.eye(4)]
+    return bizol.Polytope(A_eq=np.array(depots + customers), b_eq=[4, 4, 4, 3, 3, 3, 3], lower=0)
 
 
 def random_polytope() -> bizol.Polytope:
-    """Nothing degenerate, but vertices that differ in the last digits by the way they are reached."""
+    """Nothing degenerate, but vertices whose last digits depend on the way they are reached."""
     rng = np.random.default_rng(3)
     return bizol.Polytope(rng.standard_normal((24, 12)), np.full(24, 3.0), lower=-2, upper=2)
 
@@ -339,9 +339,8 @@ def test_the_center_of_a_polytope_keeps_its_distance() -> None:
     triangle = bizol.Polytope(A_ub=[[1, 1]], b_ub=[1], lower=0)
     radius = 1 / (2 + np.sqrt(2))  # of the circle inscribed in the triangle (0,0), (1,0), (0,1)
     assert triangle.center == pytest.approx([radius, radius])
-    assert bizol.Polytope(A_eq=np.eye(2), b_eq=[3, 4]).center == pytest.approx(
-        [3, 4]
-    )  # a single point
+    single = bizol.Polytope(A_eq=np.eye(2), b_eq=[3, 4])
+    assert single.center == pytest.approx([3, 4])
 
 
 # --- mistakes
@@ -442,9 +441,9 @@ def test_the_center_of_a_polytope_keeps_its_distance() -> None:
         (lambda: bizol.Spectraplex(-1), r"Spectraplex\(side=\.\.\.\) must be a positive integer"),
         (lambda: bizol.Product([]), r"Product\(factors=\.\.\.\) needs at least one set"),
         (
-            lambda: bizol.Product([3]),
+            lambda: bizol.Product([3]),  # type: ignore[list-item]
             r"Product\(factors=\.\.\.\) must hold feasible sets, but entry 0 is 3",
-        ),  # type: ignore[list-item]
+        ),
         (
             lambda: bizol.Translated(bizol.Simplex(2), [np.inf, 0]),
             r"Translated\(shift=\.\.\.\) must be finite",
@@ -502,7 +501,7 @@ def test_a_row_of_zeros_that_contradicts_itself_is_empty() -> None:
 
 
 def test_coordinates_of_very_different_size() -> None:
-    """{x ∈ [0, 2] × [0, 10¹²] : x₁ + 10⁻¹⁰ x₂ ≤ 1}: the best corner of −x₁ − 10⁻¹⁰ x₂ has value −1."""
+    """On {x ∈ [0, 2] × [0, 10¹²] : x₁ + 10⁻¹⁰ x₂ ≤ 1}, −x₁ − 10⁻¹⁰ x₂ is at least −1."""
     polytope = bizol.Polytope([[1, 1e-10]], [1], lower=0, upper=[2, 1e12])
     for cost in ([-1.0, -1e-10], [-1.0, 0.0], [0.0, -1.0]):
         vertex = polytope.minimize_linear(np.array(cost))

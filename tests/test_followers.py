@@ -1,4 +1,5 @@
-"""The projection followers do what the lower level of Section V says, and the objective is the paper's φ."""
+"""The projection followers do what the lower level of Section V says, and the objective is the
+paper's φ."""
 
 from __future__ import annotations
 

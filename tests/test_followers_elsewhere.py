@@ -237,7 +237,7 @@ def test_a_service_that_misbehaves_is_understood(
 ) -> None:
     with pytest.raises(TimeoutError, match=r"no answer within 0\.2 seconds"):
         Http(f"{service}/slow", timeout=0.2)(X)
-    with pytest.raises(ValueError, match=r'the answer must be \{"y": \[\.\.\.\]\}, got \'<html>\''):
+    with pytest.raises(ValueError, match="the answer is not JSON: '<html>'"):
         Http(f"{service}/junk")(X)
     with pytest.raises(PermissionError, match="status 302"):
         Http(f"{service}/elsewhere")(X)

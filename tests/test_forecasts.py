@@ -86,7 +86,7 @@ def test_the_pullback_is_the_derivative_of_the_change() -> None:
 
 
 def test_near_answers_are_explained_and_far_ones_hardly() -> None:
-    """y = |x| from 0.01: what is beyond the kink, a hundred times farther away, does not bend the forecast much."""
+    """What is beyond the kink of y = |x|, a hundred times farther away, hardly bends a forecast."""
     here, *others = answers(np.abs, np.array([[0.01], [0.02], [0.015], [-1.0], [-2.0]]))
     forecast = curved(others, here, most=10)
     assert forecast is not None
@@ -123,9 +123,8 @@ def test_the_forecast_that_was_closer_lately_has_the_smaller_error() -> None:
     ignorant = Straight(remember([], here.at, scale=1.0, most=2))
     errors = judged((), (ignorant, bent), here, others[12:])
     assert errors[1] < 0.1 * errors[0]
-    assert errors[0] == pytest.approx(
-        sum(0.8**age for age in range(7))
-    )  # no change forecast: wrong by all of it
+    # No change is forecast: wrong by all of it.
+    assert errors[0] == pytest.approx(sum(0.8**age for age in range(7)))
     later = judged(errors, (ignorant, bent), here, [answer(here.at + 1, here.response)])
     assert later[0] == pytest.approx(0.8 * errors[0])  # nothing changed, nothing to be wrong about
     assert judged((1.0,), (ignorant, bent), here, []) == (0.0, 0.0)  # of another set of forecasts

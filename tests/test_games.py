@@ -56,7 +56,7 @@ def test_no_player_of_the_aggregative_game_gains_by_deviating(seed: int) -> None
 
 @given(seed=seeds)
 def test_a_symmetric_game_is_a_quadratic_program(seed: int) -> None:
-    """With a symmetric price the operator is the gradient of a potential, and its minimizer the equilibrium."""
+    """With a symmetric price the operator is a gradient, and the equilibrium a minimizer."""
     rng = np.random.default_rng(seed)
     root = rng.standard_normal((2, 2))
     follower = game(seed, price=root @ root.T)
@@ -66,8 +66,8 @@ def test_a_symmetric_game_is_a_quadratic_program(seed: int) -> None:
         system,
         follower.offset.ravel(),
         follower.matrix.reshape(12, 3),
-        np.vstack([np.eye(12), -np.eye(12)]),
-        np.concatenate([follower.upper.ravel(), -follower.lower.ravel()]),
+        G=np.vstack([np.eye(12), -np.eye(12)]),
+        h=np.concatenate([follower.upper.ravel(), -follower.lower.ravel()]),
     )
     x = rng.standard_normal(3)
     assert follower(x) == pytest.approx(program(x), abs=2 * follower.tolerance * 4)
@@ -87,7 +87,7 @@ def test_jacobians_are_finite_differences_inside_a_piece(seed: int) -> None:
 
 
 def test_at_a_kink_both_sides_are_limits() -> None:
-    """One player who would like −x and is limited to [0, 1]: at 0 the response turns from −x to 0."""
+    """One player would like −x and is limited to [0, 1]: at 0 the response turns from −x to 0."""
     parts: dict[str, Any] = {
         "curvature": [[2.0]],
         "offset": [[0.0]],
@@ -102,16 +102,26 @@ def test_at_a_kink_both_sides_are_limits() -> None:
 
 
 def test_players_who_are_alike_turn_together() -> None:
-    """Two players with the same costs are at a limit both or neither: the mixed combinations have no neighbor."""
-    pair = game(0, players=2, d=1, n=1, curvature=np.ones((2, 1)), offset=np.zeros((2, 1)), matrix=np.ones((2, 1, 1)),
-                price=np.eye(1), lower=np.zeros((2, 1)), upper=np.ones((2, 1)))  # fmt: skip
+    """Two players with the same costs are at a limit both or neither."""
+    pair = game(
+        0,
+        players=2,
+        d=1,
+        n=1,
+        curvature=np.ones((2, 1)),
+        offset=np.zeros((2, 1)),
+        matrix=np.ones((2, 1, 1)),
+        price=np.eye(1),
+        lower=np.zeros((2, 1)),
+        upper=np.ones((2, 1)),
+    )
     found = sorted(tuple(matrix.ravel()) for matrix in pair.limiting_jacobians(np.zeros(1)))
     assert np.array(found) == pytest.approx(np.array([[-0.4, -0.4], [0.0, 0.0]]))
 
 
 @given(seed=seeds)
 def test_an_equilibrium_of_a_rotating_operator_is_what_linear_algebra_says(seed: int) -> None:
-    """Strongly monotone, far from symmetric, with a curved part: no potential exists. Inside Y, F vanishes."""
+    """Strongly monotone, far from symmetric, curved: no potential exists. Inside Y, F vanishes."""
     rng = np.random.default_rng(seed)
     turn = rng.standard_normal((4, 4)) * 3
     linear = np.eye(4) + turn - turn.T
@@ -143,9 +153,8 @@ def test_the_stated_tolerance_is_kept_on_the_boundary_too(tolerance: float) -> N
     for x in rng.standard_normal((5, 5)) * 5:
         exact = follower(1e-12)(x)
         force = linear @ exact - x
-        assert exact == pytest.approx(
-            -force / np.linalg.norm(force), abs=1e-9
-        )  # the force points straight outward
+        # The force points straight outward.
+        assert exact == pytest.approx(-force / np.linalg.norm(force), abs=1e-9)
         assert np.linalg.norm(follower(tolerance)(x) - exact) <= tolerance
 
 
@@ -174,10 +183,8 @@ def market(**changes: Any) -> VariationalEquilibrium:
             {"operator": lambda x, y: -y},
             "not strongly monotone with μ = 1, between .* several equilibria",
         ),
-        (
-            {"operator": lambda x, y: np.array([1.0, -1.0]) + 0 * y},
-            "not strongly monotone",
-        ),  # an LP-like game
+        # A game like a linear program.
+        ({"operator": lambda x, y: np.array([1.0, -1.0]) + 0 * y}, "not strongly monotone"),
         ({"operator": lambda x, y: y + np.nan}, "the operator is not finite at y"),
         (
             {"operator": lambda x, y: np.diag([1, 50]) @ (y - 0.3), "iterations": 3},

@@ -28,7 +28,8 @@ def test_every_run_is_still_made(kept: dict[str, Any], found: dict[str, Any]) ->
 
 
 def test_no_bit_changes(kept: dict[str, Any], found: dict[str, Any]) -> None:
-    """To the last bit where the file was made with these versions; elsewhere rounding differs, and grows with time."""
+    """To the last bit where the file was made with these versions; elsewhere rounding differs, and
+    grows with time."""
     if versions() == kept["versions"] and platform.machine() == "x86_64":
         changed = [name for name, row in kept["runs"].items() if found[name] != row]
         assert not changed, (

@@ -1,4 +1,5 @@
-"""The journal: nothing that was answered is lost or asked again, whatever happens to the process or to the file."""
+"""The journal: nothing that was answered is lost or asked again, whatever happens to the process or
+to the file."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, precon
 import bizol
 from bizol import BiZOL, Journal, JournalError, Retries, Status
 from bizol.evaluation import Event
-from bizol.evaluation.journal.file import _row
+from bizol.evaluation.journal import name_in_code
+from bizol.evaluation.journal.file import _as_row
 from bizol.followers import Outside
 from tests.chaos import damage, leave_behind, storm
 from tests.misbehaving import Unreliable, saturate
@@ -161,7 +163,7 @@ def test_queries_that_were_sent_when_the_process_died_are_asked_again_or_listed(
 def test_an_interrupt_in_the_middle_of_writing_neither_loses_nor_doubles_anything(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str, workers: int | None
 ) -> None:
-    append, seen = Journal.append, Journal._seen
+    append, index = Journal.append, Journal._index
     whole = run(None)
     for at in (4, 9, 17):
         path, calls = tmp_path / f"{at}.bizol", [0]
@@ -180,10 +182,10 @@ def test_an_interrupt_in_the_middle_of_writing_neither_loses_nor_doubles_anythin
             if calls[0] == at and moment == "within":
                 calls[0] += 1
                 raise KeyboardInterrupt
-            seen(self, *arguments)
+            index(self, *arguments)
 
         monkeypatch.setattr(Journal, "append", interrupted)
-        monkeypatch.setattr(Journal, "_seen", halfway)
+        monkeypatch.setattr(Journal, "_index", halfway)
         assert run(path, workers=workers).status is Status.INTERRUPTED
         monkeypatch.undo()
         assert same(run(path), whole)
@@ -238,10 +240,11 @@ def test_a_replay_that_goes_another_way_is_explained_at_the_first_query(tmp_path
 
 
 def test_a_decision_of_another_size_is_explained_too(tmp_path: Path) -> None:
-    from bizol.evaluation.evaluator import _refuse_other
+    from bizol.evaluation import Query
+    from bizol.evaluation.register import refuse_other_query
 
     with pytest.raises(JournalError, match="has 2 entries, 3 in the journal"):
-        _refuse_other((0, 0, 0, 0), np.zeros(2), np.zeros(3))
+        refuse_other_query(Query(key=(0, 0, 0, 0), x=np.zeros(2)), np.zeros(3))
 
 
 def test_two_coordinators_cannot_write_one_journal(tmp_path: Path) -> None:
@@ -252,7 +255,12 @@ def test_two_coordinators_cannot_write_one_journal(tmp_path: Path) -> None:
         pytest.raises(JournalError, match="is being written by another process, and only one may"),
     ):
         run(path)
-    script = f"import bizol, time; own = bizol.Journal.own({str(path)!r}); print('mine', flush=True); time.sleep(60)"
+    script = f"""
+import bizol, time
+own = bizol.Journal.own({str(path)!r})
+print('mine', flush=True)
+time.sleep(60)
+"""
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) as other:
         assert other.stdout is not None
         assert other.stdout.readline() == b"mine\n"
@@ -334,14 +342,15 @@ def test_a_journal_with_more_in_it_than_ours_is_refused(tmp_path: Path) -> None:
 
 def test_a_format_of_the_future_is_refused(tmp_path: Path) -> None:
     with pytest.raises(JournalError, match="has format 2; this version of bizol reads format 1"):
-        Journal.own(tmp_path / "run.bizol", spec={"format": 2})
+        Journal.own(tmp_path / "run.bizol", create=True).identify({"format": 2})
 
 
 def test_a_first_row_that_says_nothing_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "run.bizol"
-    Journal.own(path, spec={}).close()
+    with Journal.own(path, create=True) as journal:
+        journal.identify({})
     with sqlite3.connect(path) as file:
-        row = _row(1, Event("spec", info="[3]"))
+        row = _as_row(1, Event("spec", info="[3]"))
         file.execute("DELETE FROM events")
         file.execute(f"INSERT INTO events VALUES ({', '.join('?' * 13)})", row)
     file.close()
@@ -373,7 +382,8 @@ def test_a_journal_of_the_first_format_is_read_for_ever(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A journal with part of it in the main file and part in the log, as a killed process leaves it."""
+    """A journal with part of it in the main file and part in the log, as a killed process leaves
+    it."""
     folder = tmp_path_factory.mktemp("original")
     leave_behind(folder)
     assert (folder / "run.bizol-wal").stat().st_size > 0
@@ -387,13 +397,15 @@ def test_a_cut_or_flipped_journal_opens_as_a_prefix_or_is_refused(
 
 
 def test_a_full_disk_ends_the_run_and_loses_nothing(tmp_path: Path) -> None:
-    """The limit on the size of a file stands in for the disk; the run goes on when there is room again."""
+    """The limit on the size of a file stands in for the disk; the run goes on when there is room
+    again."""
     script = f"""
 import resource, bizol
 from tests.problems import saturated
 resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))
 try:
-    bizol.minimize(saturated(), method=bizol.BiZOL(delta=0.1, step=0.1, batch=3), budget=1000, seed=0,
+    method = bizol.BiZOL(delta=0.1, step=0.1, batch=3)
+    bizol.minimize(saturated(), method=method, budget=1000, seed=0,
         journal={str(tmp_path / "run.bizol")!r})
 except bizol.JournalError as error:
     print(error, error.solution.queries)
@@ -420,7 +432,7 @@ def _lambda(follower: Any) -> Any:
     def respond(x: Array) -> Any:
         return follower(x)
 
-    respond.__qualname__ = saturated().response.__qualname__
+    respond.__qualname__ = name_in_code(saturated().response)
     return respond
 
 
@@ -521,7 +533,8 @@ def test_a_query_nobody_can_answer_is_told_to_be_so(tmp_path: Path) -> None:
 
 
 class Conversation(RuleBasedStateMachine):
-    """Sessions that ask, tell any subset, are told nonsense, crash and reopen: the end is that of the plain run."""
+    """Sessions that ask, tell any subset, are told nonsense, crash and reopen: the end is that of
+    the plain run."""
 
     pending = Bundle("pending")
 
@@ -562,7 +575,8 @@ class Conversation(RuleBasedStateMachine):
 
     @rule()
     def crash_in_the_middle_of_writing(self) -> None:
-        """A process that dies before its commit leaves nothing; one that dies after it leaves all."""
+        """A process that dies before its commit leaves nothing; one that dies after it leaves
+        all."""
         script = f"""
 import os, bizol
 journal = bizol.Journal.own({str(self.path)!r})
@@ -574,7 +588,7 @@ os._exit(0)
 
     @invariant()
     def what_was_told_is_there(self) -> None:
-        from bizol.evaluation.outcomes import name_of
+        from bizol.evaluation.query import name_of
 
         answers = {name_of(e.key): e.y for e in Journal(self.path).events() if e.kind == "ok"}
         assert answers == self.told

@@ -38,12 +38,18 @@ def nearest(kind: str, agent: int, wish: Any) -> Any:
             np.eye(D),
             np.zeros(D),
             -np.eye(D),
-            np.vstack([np.eye(D), -np.eye(D)]),
-            [0.6] * D + [0.4] * D,
+            G=np.vstack([np.eye(D), -np.eye(D)]),
+            h=[0.6] * D + [0.4] * D,
         )(wish)
     total = KINDS["simplex"]["total"][agent]
     return QuadraticProgram(
-        np.eye(D), np.zeros(D), -np.eye(D), -np.eye(D), np.zeros(D), A=np.ones((1, D)), b=[total]
+        np.eye(D),
+        np.zeros(D),
+        -np.eye(D),
+        G=-np.eye(D),
+        h=np.zeros(D),
+        A=np.ones((1, D)),
+        b=[total],
     )(wish)
 
 
@@ -93,7 +99,7 @@ def test_one_agent_at_a_kink_has_both_sides_and_two_are_refused() -> None:
 
 
 def test_the_agent_that_fails_is_named_and_tolerances_are_passed_on() -> None:
-    narrow = QuadraticProgram([[1.0]], [0], [[1]], [[1], [-1]], [0, 0], [[1], [1]])  # |y| ≤ x
+    narrow = QuadraticProgram([[1.0]], [0], [[1]], G=[[1], [-1]], h=[0, 0], S=[[1], [1]])  # |y| ≤ x
     crowd = Population([lambda x: x, narrow])
     assert crowd.tolerance == narrow.tolerance
     assert Population([lambda x: x]).tolerance is None

@@ -1,4 +1,4 @@
-"""The controller: against linear-quadratic regulation, another solver's plans, and limits that cannot be kept."""
+"""The controller: against linear-quadratic regulation, another solver, and impossible limits."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ def changed(**parts: Any) -> Objective:
         ),
         (
             changed(value=lambda x, y: 0.0, vectorized=True),
-            r"Objective\(value=\.\.\., vectorized=True\) must return one row per pair: given 1 pair.*shape \(\)",
+            r"Objective\(value=\.\.\., vectorized=True\) must return one row per pair.*shape \(\)",
         ),
     ],
 )

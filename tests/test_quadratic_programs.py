@@ -1,4 +1,4 @@
-"""Quadratic programs as followers: against two other solvers, where constraints tie, and where none fit."""
+"""Quadratic programs: against two other solvers, where constraints tie, and where none fit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import bizol
-from bizol.followers import KnownStructure, QuadraticProgram
+from bizol.followers import QuadraticProgram
+from bizol.structure import KnownStructure
 from tests.problems import Array
 
 seeds = st.integers(0, 9999)
@@ -24,24 +25,20 @@ def program(
     """A random program; P is definite along the equalities only."""
     rng = np.random.default_rng(seed)
     root = rng.standard_normal((m, m - min(equalities, 1)))
-    inside, G, A = (
-        0.2 * rng.standard_normal(m),
-        rng.standard_normal((c, m)),
-        rng.standard_normal((equalities, m)),
-    )
-    return QuadraticProgram(
-        root @ root.T,
-        rng.standard_normal(m),
-        rng.standard_normal((m, n)),
-        G,
-        G @ inside + rng.uniform(0.2, 1.0, c),
-        0.1 * rng.standard_normal((c, n)),
-        **(
-            {"A": A, "b": A @ inside, "T": 0.1 * rng.standard_normal((equalities, n))}
-            if equalities
-            else {}
-        ),  # type: ignore[arg-type]
-    )
+    inside = 0.2 * rng.standard_normal(m)
+    G = rng.standard_normal((c, m))
+    A = rng.standard_normal((equalities, m))
+    parts: dict[str, Any] = {
+        "P": root @ root.T,
+        "q": rng.standard_normal(m),
+        "Q": rng.standard_normal((m, n)),
+        "G": G,
+        "h": G @ inside + rng.uniform(0.2, 1.0, c),
+        "S": 0.1 * rng.standard_normal((c, n)),
+    }
+    if equalities:
+        parts |= {"A": A, "b": A @ inside, "T": 0.1 * rng.standard_normal((equalities, n))}
+    return QuadraticProgram(**parts)
 
 
 def by_clarabel(follower: QuadraticProgram, x: Array) -> Array:
@@ -161,10 +158,10 @@ def test_constraints_that_tie_do_no_harm(copies: int) -> None:
 
 
 def test_a_vertex_with_more_constraints_than_dimensions() -> None:
-    """Many planes through one point: the apex of a cone, approached from outside and exactly on its kinks."""
+    """Many planes through one point: the apex of a cone, from outside and exactly on its kinks."""
     angles = np.linspace(0, 2 * np.pi, 24, endpoint=False)
     G = np.column_stack([np.cos(angles), np.sin(angles), np.ones(24)])
-    follower = QuadraticProgram(np.eye(3), np.zeros(3), -np.eye(3), G, np.ones(24))
+    follower = QuadraticProgram(np.eye(3), np.zeros(3), -np.eye(3), G=G, h=np.ones(24))
     assert follower(np.array([0.0, 0.0, 5.0])) == pytest.approx([0, 0, 1], abs=1e-9)
     assert follower(np.array([0.01, 0.02, 5.0])) == pytest.approx([0, 0, 1], abs=1e-9)
     for x in np.random.default_rng(0).standard_normal((50, 3)) * 2:
@@ -174,8 +171,8 @@ def test_a_vertex_with_more_constraints_than_dimensions() -> None:
 def test_active_constraints_of_the_wrong_side_of_a_kink_are_corrected(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """y = min(x, 1) once more for each coordinate, beside the kink, with what is active on its other side."""
-    follower = QuadraticProgram(np.eye(3), np.zeros(3), -np.eye(3), np.eye(3), np.ones(3))
+    """y = min(x, 1) for each coordinate, beside the kink, with what is active on its other side."""
+    follower = QuadraticProgram(np.eye(3), np.zeros(3), -np.eye(3), G=np.eye(3), h=np.ones(3))
     for guess in ([], [0, 1, 2], [1], [0, 2]):
         monkeypatch.setattr(
             QuadraticProgram,
@@ -193,8 +190,8 @@ def test_an_inequality_that_repeats_an_equality_does_no_harm() -> None:
         np.eye(2),
         [0, 0],
         -np.eye(2),
-        [[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]],
-        [0.5, 1.0, -0.5],
+        G=[[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]],
+        h=[0.5, 1.0, -0.5],
         A=[[2.0, 0.0]],
         b=[1.0],
     )
@@ -205,7 +202,7 @@ def test_an_inequality_that_repeats_an_equality_does_no_harm() -> None:
 def test_constraints_that_nearly_coincide_are_solved_or_said_to_be_too_close() -> None:
     """Two planes at an angle of 1e-9 that both bind: their forces cannot be told apart."""
     G = np.array([[1.0, 0.0], [1.0, 1e-9], [0.0, 1.0]])
-    follower = QuadraticProgram(np.eye(2), [0, 0], -np.eye(2), G, [1.0, 1.0, 1e9])
+    follower = QuadraticProgram(np.eye(2), [0, 0], -np.eye(2), G=G, h=[1.0, 1.0, 1e9])
     for x in ([5.0, 0.0], [5.0, 3.0], [5.0, -3.0]):
         try:
             assert follower(np.array(x)) == pytest.approx([1.0, x[1]], abs=1e-6)
@@ -232,9 +229,9 @@ def test_units_of_the_cost_do_not_matter(unit: float) -> None:
         unit * plain.P,
         unit * plain.q,
         unit * plain.Q,
-        plain.G,
-        plain.h,
-        plain.S,
+        G=plain.G,
+        h=plain.h,
+        S=plain.S,
         A=plain.A,
         b=plain.b,
         T=plain.T,
@@ -244,7 +241,7 @@ def test_units_of_the_cost_do_not_matter(unit: float) -> None:
 
 
 def test_a_linear_program_is_refused_and_the_reason_said() -> None:
-    """y₁ + y₂ is paid for alike: every split is optimal, and which one a solver shows is an accident."""
+    """y₁ + y₂ is paid for alike: every split is optimal, and a solver shows any of them."""
     parts: dict[str, Any] = {
         "q": [-1, -1],
         "Q": np.eye(2),
@@ -269,7 +266,8 @@ def test_a_linear_program_is_refused_and_the_reason_said() -> None:
 
 
 def test_an_infeasible_lower_level_says_where_and_what_the_solver_said() -> None:
-    follower = QuadraticProgram([[1.0]], [0], [[1]], [[1], [-1]], [0, 0], [[1], [1]])  # |y| ≤ x
+    # |y| ≤ x
+    follower = QuadraticProgram([[1.0]], [0], [[1]], G=[[1], [-1]], h=[0, 0], S=[[1], [1]])
     assert follower(np.array([1.0])) == pytest.approx([-1.0])
     with pytest.raises(
         bizol.ResponseError, match=r"no feasible response at x = \[-1.\].*PIQP_PRIMAL_INFEASIBLE"
@@ -281,7 +279,12 @@ def test_an_infeasible_lower_level_says_where_and_what_the_solver_said() -> None
 def narrow_gate() -> QuadraticProgram:
     """y₁ ≥ 0.4 and y₁ ≤ 0.5 + 2 x₂: nothing fits below x₂ = −0.05."""
     return QuadraticProgram(
-        np.eye(2), [0, 0], -np.eye(2), [[1, 0], [-1, 0]], [0.5, -0.4], [[0.0, 2.0], [0.0, 0.0]]
+        np.eye(2),
+        [0, 0],
+        -np.eye(2),
+        G=[[1, 0], [-1, 0]],
+        h=[0.5, -0.4],
+        S=[[0.0, 2.0], [0.0, 0.0]],
     )
 
 
@@ -314,7 +317,10 @@ def test_infeasibility_costs_its_own_query_and_is_not_asked_again(vectorized: bo
 
 
 def test_on_a_kink_the_way_one_came_changes_no_bit() -> None:
-    """Where two pieces meet, both are right to the tolerance; which is shown must not depend on what is remembered."""
+    """Where two pieces meet, both are right to the tolerance.
+
+    Which one is shown must not depend on what is remembered.
+    """
     rng = np.random.default_rng(1)
     for seed in range(12):
         follower = program(seed, equalities=0)

@@ -1,4 +1,5 @@
-"""run, resume, ask, tell, show, export: as a person would use them, with a run file and with an import path."""
+"""run, resume, ask, tell, show, export: as a person would use them, with a run file and with an
+import path."""
 
 from __future__ import annotations
 
@@ -22,11 +23,12 @@ import pytest
 from typer.testing import CliRunner
 
 import bizol
-from bizol import Journal, exchange
+from bizol import Journal
+from bizol.command_line import journal_files
 from bizol.command_line.app import app
-from bizol.command_line.journal_files import summarized
 from bizol.command_line.run import engine_named
 from bizol.command_line.run_file import load
+from bizol.evaluation.journal import summarize
 from tests.misbehaving import saturate
 from tests.problems import saturated
 from tests.processes import until
@@ -49,7 +51,7 @@ def write(folder: Path, text: str) -> Path:
 def answered(journal: Path) -> int:
     """How many answers are in a journal that may not be there yet."""
     try:
-        return summarized(Journal(journal)).answered
+        return summarize(Journal(journal)).answered
     except bizol.JournalError:
         return 0
 
@@ -108,7 +110,7 @@ def test_a_problem_is_imported_and_a_run_is_resumed_with_more_budget(tmp_path: P
     assert (code, "20 in" in output) == (0, True)
     code, output = run("resume", journal, "tests.test_run_commands:PROBLEM")
     assert (code, "20 in" in output) == (0, True)
-    assert summarized(Journal(journal)).answered == 20
+    assert summarize(Journal(journal)).answered == 20
 
 
 @pytest.mark.parametrize(
@@ -154,7 +156,8 @@ def test_a_command_may_answer(tmp_path: Path) -> None:
 def test_ctrl_c_waits_for_what_is_under_way_and_exits_with_130(tmp_path: Path) -> None:
     script = tmp_path / "slow.py"
     script.write_text(
-        "import bizol, time\nphi = bizol.Objective(lambda x, y: y @ y, lambda x, y: 0 * x, lambda x, y: 2 * y)\n"
+        "import bizol, time\n"
+        "phi = bizol.Objective(lambda x, y: y @ y, lambda x, y: 0 * x, lambda x, y: 2 * y)\n"
         "def respond(x):\n    time.sleep(0.3)\n    return x.clip(-0.5, 0.5)\n"
     )
     body = BODY.replace("tests.test_run_commands:OBJECTIVE", "slow:phi")
@@ -307,7 +310,7 @@ directions = "Rademacher"
 """
     loaded = load(str(write(tmp_path, text)))
     assert loaded.problem.feasible_set.dimension == 3
-    assert loaded.method == bizol.MemoryBiZOL(0.1, directions=bizol.Rademacher())
+    assert loaded.method == bizol.MemoryBiZOL(0.1, directions=bizol.directions.Rademacher())
     assert loaded.problem.response == bizol.followers.Http("http://localhost:1/", timeout=3)
     nested = text.replace(
         'kind = "Product"\nfactors',
@@ -427,7 +430,7 @@ def test_a_query_that_failed_outside_is_told_by_a_word(tmp_path: Path) -> None:
     run("ask", journal, "--problem", write(tmp_path, OUTSIDE))
     (tmp_path / "a.csv").write_text("id,y0,y1,y2\n0.1+.0,failed,,\n")
     assert run("tell", journal, tmp_path / "a.csv") == (0, "2 new answers; 6 queries are pending.")
-    assert summarized(Journal(journal)).given_up == 1
+    assert summarize(Journal(journal)).given_up == 1
 
 
 # --- show and export
@@ -503,4 +506,4 @@ def test_everything_is_exported_to_the_last_bit(
     assert (code, "must end in .csv or .parquet" in output) == (2, True)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(ImportError, match=r"pip install 'bizol\[parquet\]'"):
-        exchange.export(Journal(journal), tmp_path / "again.parquet")
+        journal_files.export(Journal(journal), tmp_path / "again.parquet")

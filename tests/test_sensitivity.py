@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bizol import Coordinates, Directions, OrthonormalBlocks, Sensitivity, Sphere
+from bizol.directions import Coordinates, Directions, OrthonormalBlocks, Sphere
 from bizol.problem import Anchor
-from bizol.sensitivity import anchored
+from bizol.sensitivity import Sensitivity, anchor_hypergradient
 from tests.problems import Array
 
 
@@ -76,13 +76,15 @@ def test_pulling_back_is_multiplying_with_the_transposed_matrix(
 
 
 def test_the_estimate_is_unbiased_on_an_affine_response() -> None:
-    """20,000 independent directions; 12 entries at 6 standard errors: failure chance below 3·10⁻⁸, seed fixed."""
+    """20,000 independent directions; 12 entries at 6 standard errors; the seed is fixed.
+
+    The chance of a failure is below 3·10⁻⁸.
+    """
     rng = np.random.default_rng(1)
     jacobian, count = rng.standard_normal((3, 4)), 20_000
     (directions,) = Sphere().draw(rng, 1, count, 4)
-    singles = (
-        4 * (directions @ jacobian.T)[:, :, None] * directions[:, None, :]
-    )  # each an estimate with B = 1
+    # Each is an estimate with B = 1.
+    singles = 4 * (directions @ jacobian.T)[:, :, None] * directions[:, None, :]
     found = estimate(jacobian, np.zeros(3), np.zeros(4), directions, 0.1).dense()
     assert found == pytest.approx(singles.mean(axis=0), abs=1e-9)
     assert (np.abs(found - jacobian) <= 6 * singles.std(axis=0) / np.sqrt(count)).all()
@@ -96,7 +98,7 @@ def test_the_hypergradient_adds_the_exact_part_and_keeps_its_point() -> None:
     sensitivity = Sensitivity(
         at=x, radius=0.5, directions=np.eye(2), differences=np.array([[2.0], [4.0]])
     )
-    hypergradient = anchored(anchor, sensitivity)
+    hypergradient = anchor_hypergradient(anchor, sensitivity)
     assert hypergradient.at is x
     assert np.array_equal(
         hypergradient.value, [10 + 2 / (2 * 0.5 * 2) * 2 * 3, 20 + 2 / (2 * 0.5 * 2) * 4 * 3]

@@ -196,7 +196,7 @@ def test_a_broken_method_is_caught_and_the_law_named(changes: Any, law: str) -> 
 def test_every_kind_of_follower_passes_and_is_measured() -> None:
     box = Box(-np.ones(2), np.ones(2))
     follower = bizol.followers.QuadraticProgram(
-        np.eye(3), np.zeros(3), np.ones((3, 2)), np.vstack([np.eye(3), -np.eye(3)]), np.ones(6)
+        np.eye(3), np.zeros(3), np.ones((3, 2)), G=np.vstack([np.eye(3), -np.eye(3)]), h=np.ones(6)
     )
     for vectorized in (False, True):
         check = check_follower(follower, box, delta=0.1, vectorized=vectorized)
@@ -248,7 +248,7 @@ def inside_only(x: Any) -> Any:
     [
         (
             lp_like,
-            "the response does not jump: between x = .* several optimal responses, or a linear program",
+            "the response does not jump: between x = .* several optimal responses, or a linear",
         ),
         (Wandering(), "the same question has the same answer"),
         (inside_only, "it answers at a point within δ = 0.1 of the set: .*no price like that"),

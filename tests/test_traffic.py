@@ -101,9 +101,8 @@ def test_the_flows_are_those_of_beckmanns_program(seed: int) -> None:
         solver="CLARABEL", tol_gap_abs=1e-9, tol_gap_rel=1e-9, tol_feas=1e-9
     )
     reference = by_origin.value.sum(axis=0)
-    assert follower(x) == pytest.approx(
-        reference, abs=1e-5 * reference.max()
-    )  # as accurate as the other solver
+    # As accurate as the other solver.
+    assert follower(x) == pytest.approx(reference, abs=1e-5 * reference.max())
 
 
 def test_two_routes_share_as_the_closed_form_says() -> None:
@@ -111,9 +110,14 @@ def test_two_routes_share_as_the_closed_form_says() -> None:
     demand = np.zeros((4, 4))
     demand[0, 3] = 5.0
     follower = TrafficEquilibrium(
-        [(0, 1), (1, 3), (0, 2), (2, 3)], [0.5, 0.5, 1, 1], [1, 1, 1, 1], demand,
-        tolled=[3], alpha=[1, 1, 0.5, 0.5], power=1.0,
-    )  # fmt: skip
+        [(0, 1), (1, 3), (0, 2), (2, 3)],
+        [0.5, 0.5, 1, 1],
+        [1, 1, 1, 1],
+        demand,
+        tolled=[3],
+        alpha=[1, 1, 0.5, 0.5],
+        power=1.0,
+    )
     for toll in (0.0, 1.0, 3.9, 4.0, 7.0):
         first = min(3 + toll / 2, 5.0)
         assert follower(np.array([toll])) == pytest.approx(

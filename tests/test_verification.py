@@ -25,18 +25,14 @@ def test_every_numbered_statement_of_the_paper_is_there() -> None:
 
 
 def test_every_statement_has_a_test_file_of_its_own() -> None:
-    files = {
-        path.stem.removeprefix("test_")
-        for path in (Path(__file__).parent / "theory").glob("test_*.py")
-    }
+    paths = (Path(__file__).parent / "theory").glob("test_*.py")
+    files = {path.stem.removeprefix("test_") for path in paths}
     assert files == {name.lower().replace(" ", "_") for name in STATEMENTS}
 
 
 def test_statements_can_be_picked_and_unknown_ones_are_refused() -> None:
-    assert [finding.statement for finding in verify(["Remark 4", "Lemma 3"])] == [
-        "Lemma 3",
-        "Remark 4",
-    ]
+    picked = [finding.statement for finding in verify(["Remark 4", "Lemma 3"])]
+    assert picked == ["Lemma 3", "Remark 4"]
     with pytest.raises(ValueError, match="Unknown statement 'Lemma 9'; the paper has Remark 1, "):
         list(verify(["Lemma 9"]))
 

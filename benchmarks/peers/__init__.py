@@ -1,1 +1,1 @@
-"""How black-box solvers do on bilevel problems, each query counted: cases, solvers, runs and profiles."""
+"""Black-box solvers on bilevel problems, each query counted: cases, solvers, runs, profiles."""

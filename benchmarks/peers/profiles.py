@@ -1,7 +1,7 @@
 """Data profiles of the runs: the share of problems solved against queries, as figures and a table.
 
-    python -m benchmarks.peers.profiles --runs peers/runs.jsonl --out peers [--split report] [--tag
-    TAG]
+    python -m benchmarks.peers.profiles --runs peers/runs.jsonl --out peers
+        [--split report] [--tag TAG]
 
 A run solves its problem to τ when (best − reference)/(φ(x₀) − reference) ≤ τ (J. Moré and S. Wild,
 2009), also where it was cut or failed afterwards. Cases that a solver does not take or was not run
@@ -15,6 +15,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from math import inf, isnan, nan
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from rich.console import Console
@@ -32,7 +33,10 @@ LINES = ("-", "--", ":", "-.")
 
 
 def solved_at(run: Run, tolerance: float) -> float:
-    """Return the number of queries after which a run had solved its problem, however it ended; inf if never."""
+    """Return after how many queries a run had solved its problem; inf if never.
+
+    How the run ended makes no difference.
+    """
     reference = _reference(run)
     wanted = reference + tolerance * (run.start - reference)
     return next((float(query) for query, value in run.trace if value <= wanted), inf)
@@ -44,12 +48,18 @@ def _reference(run: Run) -> float:
 
 
 def share(runs: Sequence[Run], tolerance: float, multiple: float, *, cases: int) -> float:
-    """Return the share of problems solved within so many times n + 1 queries, the mean over the seeds of each."""
+    """Return the share of problems solved within `multiple` times n + 1 queries.
+
+    A problem counts with the mean over its seeds.
+    """
     return float(sum(map(np.mean, _outcomes(runs, tolerance, multiple).values())) / cases)
 
 
 def share_error(runs: Sequence[Run], tolerance: float, multiple: float, *, cases: int) -> float:
-    """Return the standard error of the share that comes from the seeds; nan where a case was run with one only."""
+    """Return the standard error of the share that comes from the seeds.
+
+    It is nan where a case was run with one seed only.
+    """
     outcomes = _outcomes(runs, tolerance, multiple).values()
     if min(map(len, outcomes)) < 2:
         return nan
@@ -65,7 +75,7 @@ def _outcomes(runs: Sequence[Run], tolerance: float, multiple: float) -> dict[st
 
 
 def curve(runs: Sequence[Run], tolerance: float, *, cases: int) -> tuple[Point, Point]:
-    """Return after how many queries, in units of n + 1, the share rises, and what it is from there on."""
+    """Return the queries, in units of n + 1, at which the share rises, and what it rises to."""
     ends = np.array([solved_at(run, tolerance) / (run.n + 1) for run in runs])
     seeds = Counter(run.case for run in runs)
     rises = np.array([1 / (cases * seeds[run.case]) for run in runs])
@@ -108,20 +118,17 @@ def table(runs: Sequence[Run]) -> str:
         "|---|" + "---:|" * (4 + len(columns)),
     ]
     for solver, group in groups.items():
-        failed, skipped = (
-            sum(run.status == status for run in group) for status in ("failed", "skipped")
-        )
+        failed = sum(run.status == "failed" for run in group)
+        skipped = sum(run.status == "skipped" for run in group)
         cells = [
             f"**{100 * s:.0f}**" if s == top else f"{100 * s:.0f}"
             for s, top in zip(shares[solver], best, strict=True)
         ]
-        error = 100 * float(
-            np.max([share_error(group, *column, cases=cases) for column in columns])
-        )
+        errors = [share_error(group, *column, cases=cases) for column in columns]
+        error = 100 * float(np.max(errors))
         cells.append("–" if isnan(error) else f"{error:.1f}")
-        lines.append(
-            f"| {solver} | {len(group)} | {failed} | {skipped} | " + " | ".join(cells) + " |"
-        )
+        shown = " | ".join(cells)
+        lines.append(f"| {solver} | {len(group)} | {failed} | {skipped} | {shown} |")
     return "\n".join(lines) + "\n"
 
 
@@ -138,19 +145,8 @@ def draw(runs: Sequence[Run], folder: Path, name: str) -> list[Path]:
                 at, rising = curve(group, tolerance, cases=cases)
                 x = np.concatenate([[0.1], at, [100.0]])
                 y = np.concatenate([[0.0], rising, rising[-1:] if rising.size else [0.0]])
-                index = others.index(solver) if solver in others else -1
-                color = OURS if index < 0 else COLORS[index % len(COLORS)]
-                line = (
-                    "-"
-                    if index < 0
-                    else LINES[1:][index // len(COLORS) % 3]
-                    if index >= len(COLORS)
-                    else "-"
-                )
-                width = 2.5 if index < 0 else 1.2
-                axis.step(
-                    x, y, where="post", label=solver, color=color, linestyle=line, linewidth=width
-                )
+                look = _look(others.index(solver) if solver in others else None)
+                axis.step(x, y, where="post", label=solver, **look)
             axis.set(
                 xscale="log",
                 xlim=(0.3, 100),
@@ -161,6 +157,18 @@ def draw(runs: Sequence[Run], folder: Path, name: str) -> list[Path]:
         axes[0].set_ylabel("share of problems solved")
         figure.legend(*axes[0].get_legend_handles_labels(), loc="outside right center")
         return save(figure, folder, name)
+
+
+def _look(index: int | None) -> dict[str, Any]:
+    """Return the line of a peer by its index, or of this library where there is none.
+
+    Peers go through the colors with solid lines first, then through them with other lines.
+    """
+    if index is None:
+        return {"color": OURS, "linestyle": "-", "linewidth": 2.5}
+    lap, color = divmod(index, len(COLORS))
+    line = LINES[0] if lap == 0 else LINES[1:][lap % 3]
+    return {"color": COLORS[color], "linestyle": line, "linewidth": 1.2}
 
 
 def _power(tolerance: float) -> str:
@@ -207,7 +215,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             )
     for case, gap in beaten(runs).items():
         console.print(
-            f"the reference of {case} was beaten by {gap:.1e}: python -m benchmarks.peers.references --runs ..."
+            f"the reference of {case} was beaten by {gap:.1e}: "
+            "python -m benchmarks.peers.references --runs ..."
         )
 
 

@@ -5,8 +5,8 @@ points, CMA-ES over the whole set with small and large populations, and CMA-ES i
 neighborhoods of the best point, which gets along with kinks. The search starts from what is known,
 and the best of everything counts.
 
-    python -m benchmarks.peers.references [--seconds 20] [--seed 0] [--jobs 2] [--cases NAME ...]
-    [--runs FILE]
+    python -m benchmarks.peers.references [--seconds 20] [--seed 0] [--jobs 2]
+        [--cases NAME ...] [--runs FILE]
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from benchmarks.peers.problems import REFERENCES, Case, Reference, build, names,
 from benchmarks.peers.run import read_runs
 from benchmarks.peers.sets import FEASIBLE, bounds, project, rows, sample
 from bizol.arrays import Point
-from bizol.structure.pieces import KnownStructure
+from bizol.structure.protocols import KnownStructure
 
 
 class OutOfTime(BaseException):
@@ -58,7 +58,10 @@ class Best:
         return value
 
     def slope(self, x: Point) -> Point:
-        """Return the gradient of φ(x, y(x)): exact where the follower's structure is known, else by differences."""
+        """Return the gradient of φ(x, y(x)).
+
+        It is exact where the follower's structure is known, else by central differences.
+        """
         problem = self.case.problem
         follower = problem.response
         if isinstance(follower, KnownStructure) and not follower.searched:
@@ -225,10 +228,8 @@ def main() -> None:
         again = [options.seconds] * len(options.cases), [options.seed] * len(options.cases)
         for name, entry in pool.map(search, options.cases, *again):
             changed = keep({name: entry})
-            console.print(
-                f"{name}: {entry.value:.12g}"
-                + (f"  (was {changed[name][0]:.12g})" if changed else "")
-            )
+            before = f"  (was {changed[name][0]:.12g})" if changed else ""
+            console.print(f"{name}: {entry.value:.12g}{before}")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,7 @@
-"""Run every solver on every case and write one line per run; started again, it goes on where it
-stopped.
+"""Run every solver on every case and write one line per run; resumes if interrupted.
 
     python -m benchmarks.peers.run --out peers [--quick] [--cases NAME ...] [--solvers NAME ...]
-    [--split report]
-                                   [--seeds 3] [--jobs 2] [--budget 100] [--limit 300]
+        [--split report] [--seeds 3] [--jobs 2] [--budget 100] [--limit 300]
 
 Then `python -m benchmarks.peers.profiles --runs peers/runs.jsonl --out peers` draws the profiles.
 """
@@ -169,7 +167,7 @@ def summary(
 
 
 def read_runs(path: Path) -> list[Run]:
-    """Return the runs in a file, the last of each job; a line cut short by an interrupt is passed over."""
+    """Return the runs in a file, the last of each job; a line cut short is skipped."""
     found: dict[Job, Run] = {}
     for line in path.read_text().splitlines() if path.exists() else ():
         try:
@@ -183,10 +181,10 @@ def read_runs(path: Path) -> list[Run]:
 def carry_out_all(
     jobs: Sequence[Job], path: Path, *, workers: int, limit: float, console: Console
 ) -> int:
-    """Make the runs that the file does not have yet, append each as it ends, and return how many
-    were made.
+    """Make the runs that the file does not have yet, and return how many were made.
 
-    Runs that failed are made again, and so are those that ended late, if they may take longer now.
+    Each is appended as it ends. Runs that failed are made again, and so are those that ended late,
+    if they may take longer now.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.exists() and not path.read_text().endswith("\n"):
@@ -296,9 +294,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     path = options.out / "runs.jsonl"
     made = carry_out_all(jobs, path, workers=options.jobs, limit=options.limit, console=console)
-    console.print(
-        f"{made} runs made, {len(jobs) - made} were there, of {len({job.case for job in jobs})} cases: {path}"
-    )
+    cases = len({job.case for job in jobs})
+    console.print(f"{made} runs made, {len(jobs) - made} were there, of {cases} cases: {path}")
 
 
 if __name__ == "__main__":

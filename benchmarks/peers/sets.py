@@ -1,4 +1,7 @@
-"""What peers need of a feasible set beyond its protocol: a projection, random points, bounds and linear constraints."""
+"""What peers need of a feasible set beyond its protocol.
+
+A projection, random points, bounds and linear constraints.
+"""
 
 from __future__ import annotations
 
@@ -102,11 +105,9 @@ def _hit_and_run(polytope: bizol.Polytope, rng: np.random.Generator) -> Point:
     lower, upper = bounds(polytope)
     normals = np.concatenate([polytope.A_ub, np.eye(lower.size), -np.eye(lower.size)])
     limits = np.concatenate([polytope.b_ub, upper, -lower])
-    plane = (
-        np.linalg.svd(polytope.A_eq)[2][np.linalg.matrix_rank(polytope.A_eq) :]
-        if len(polytope.A_eq)
-        else None
-    )
+    plane = None
+    if len(polytope.A_eq):
+        plane = np.linalg.svd(polytope.A_eq)[2][np.linalg.matrix_rank(polytope.A_eq) :]
     point = np.array(polytope.center)
     for _ in range(10 * lower.size):
         direction = rng.standard_normal(lower.size)

@@ -1,5 +1,4 @@
-"""The solvers, behind one interface: they see a counted follower and are stopped when the budget is
-gone.
+"""The solvers, behind one interface: they see a counted follower and stop with the budget.
 
 Sets. A box is given to every peer as bounds. The other sets are given as linear constraints (and a
 ball as a smooth one, with what lies well outside projected before it is asked) to SLSQP and COBYQA,
@@ -40,8 +39,9 @@ class UnsuitableError(ValueError):
 
 @final
 class Oracle:
-    """The follower of a case, counted: every answer costs one query, and the best feasible value so
-    far is kept.
+    """The follower of a case, counted: every answer costs one query.
+
+    The best feasible value so far is kept.
 
     Args:
         case: whose follower is asked.
@@ -149,7 +149,10 @@ class Peer:
 
 
 def run_solver(peer: Peer, oracle: Oracle, seed: int) -> None:
-    """Run a solver on a counted follower until it ends or the budget does, with its prints and warnings kept quiet."""
+    """Run a solver on a counted follower until it ends or the budget does.
+
+    What it prints and warns of is kept quiet.
+    """
     with warnings.catch_warnings(), redirect_stdout(io.StringIO()):
         warnings.simplefilter("ignore")
         state = np.random.get_state()
@@ -163,7 +166,6 @@ def run_solver(peer: Peer, oracle: Oracle, seed: int) -> None:
 
 
 # --- bizol
-# ------------------------------------------------------------------------------------------------------------
 
 
 def default(oracle: Oracle, seed: int) -> None:
@@ -172,7 +174,7 @@ def default(oracle: Oracle, seed: int) -> None:
 
 
 def paper(batch: int) -> Solver:
-    """Return Algorithm 1 of the paper with its δ and γ, where δ is in units of half the diameter over √n."""
+    """Return Algorithm 1 of the paper with its γ and δ, δ in units of half the diameter over √n."""
 
     def solve(oracle: Oracle, seed: int) -> None:
         method = bizol.BiZOL(delta=0.08 * _scale(oracle), step=0.1, batch=batch)
@@ -183,7 +185,10 @@ def paper(batch: int) -> Solver:
 
 
 def vzo(oracle: Oracle, seed: int) -> None:
-    """Vanilla zeroth-order smoothing, B = 10; its decisions are asked as well, or none of them would be observed."""
+    """Vanilla zeroth-order smoothing, B = 10.
+
+    Its decisions are asked as well, or none of them would be observed.
+    """
     method = bizol.VZO(delta=0.08 * _scale(oracle), step=0.1, batch=10)
     for state in bizol.iterate(oracle.problem, method, oracle.start, seed=seed):
         oracle.value(state.x)
@@ -193,8 +198,7 @@ def _scale(oracle: Oracle) -> float:
     return oracle.feasible_set.diameter / 2 / sqrt(oracle.dimension)
 
 
-# --- Zeroth-order and evolutionary peers
-# ------------------------------------------------------------------------------
+# --- zeroth-order and evolutionary peers
 
 
 def random_search(oracle: Oracle, seed: int) -> None:
@@ -222,9 +226,8 @@ def spsa(oracle: Oracle, seed: int) -> None:
         signs = rng.choice([-1.0, 1.0], at.size)
         forth = project(oracle.feasible_set, at + radius * width * signs)
         back = project(oracle.feasible_set, at - radius * width * signs)
-        return (
-            (oracle.value(forth) - oracle.value(back)) / (2 * radius) * signs
-        )  # with respect to x / width
+        # With respect to x / width.
+        return (oracle.value(forth) - oracle.value(back)) / (2 * radius) * signs
 
     radius = 0.025
     slope = np.mean([np.abs(gradient(x, radius)).mean() for _ in range(2)])
@@ -245,9 +248,8 @@ def cma_es(oracle: Oracle, seed: int) -> None:
     rng = np.random.default_rng(seed)
     lower, upper = bounds(oracle.feasible_set)
     width = np.where(upper > lower, upper - lower, 1.0)
-    padded = max(
-        oracle.dimension, 2
-    )  # the package refuses n = 1: a second coordinate that does nothing
+    # The package refuses n = 1; a second coordinate does nothing.
+    padded = max(oracle.dimension, 2)
     population = 4 + int(3 * np.log(padded))
 
     def ask(z: Point) -> float:
@@ -314,15 +316,13 @@ def tpe(oracle: Oracle, seed: int) -> None:
         study.tell(trial, oracle.value(project(oracle.feasible_set, point)))
 
 
-# --- Local solvers, restarted
-# -----------------------------------------------------------------------------------------
+# --- local solvers, restarted
 
 
 def _restarted(
     oracle: Oracle, seed: int, once: Callable[[Point, Callable[[Point], float]], object]
 ) -> None:
-    """Run a local solver from the start, then from random feasible points, until the budget is
-    gone.
+    """Run a local solver from the start, then from random feasible points, within the budget.
 
     The solver sees values divided by |φ(start)|, so that its tolerances mean the same everywhere;
     its own question about the start is answered from memory.
@@ -438,10 +438,10 @@ def _difference(oracle: Oracle) -> float:
 
 
 def _brought_back(oracle: Oracle, value: Callable[[Point], float]) -> Callable[[Point], float]:
-    """Return the function with points outside of a ball, by more than a difference, projected
-    before they are asked.
+    """Return the function that projects points outside of a ball before it asks.
 
-    Solvers that linearize a curved constraint come to it from outside, where no value counts.
+    A point is outside when it is further away than a step of differences could take it. Solvers
+    that linearize a curved constraint come to it from outside, where no value counts.
     """
     if not isinstance(oracle.feasible_set, bizol.Ball):
         return value
@@ -465,8 +465,7 @@ def _ball(
     )
 
 
-# --- Solvers that use structure
-# ---------------------------------------------------------------------------------------
+# --- solvers that use structure
 
 
 def dfo_ls(oracle: Oracle, seed: int) -> None:
@@ -531,10 +530,11 @@ def pounders(oracle: Oracle, seed: int) -> None:
         hessian = np.tensordot(quadratic, gradient, axes=(2, 0))
         size = np.linalg.norm(linear, axis=1)  # of the move of F along each coordinate
         step = 1e-6 * max(1.0, float(np.abs(at).max())) / np.maximum(size, 1e-12)
+        # ∇²h applied to the rows.
         moved = [
             (slope(at + h * row) - slope(at - h * row)) / (2 * h)
             for h, row in zip(step, linear, strict=True)
-        ]  # ∇²h applied to the rows
+        ]
         curvature = np.array(moved) @ linear.T
         return linear @ gradient, hessian + (curvature + curvature.T) / 2
 

@@ -4,23 +4,15 @@
 
 φ and its partial gradients are known; the response y(x) can only be asked for. Keep exact
 information exact, and estimate only what is missing.
+
+These are the names people type. The rest is reached through its module: `bizol.methods` (schedules,
+moves), `bizol.directions`, `bizol.followers`, `bizol.objectives`, `bizol.certificates`,
+`bizol.structure`, `bizol.evaluation`, `bizol.testing`, `bizol.theory`.
 """
 
-from bizol import followers, objectives, testing, theory
-from bizol.certificates import (
-    Certificate,
-    ClarkeBound,
-    ExactGap,
-    HypergradientEstimate,
-    bizol_gap,
-    certify,
-    clarke_gap,
-    estimate_hypergradient,
-    smooth_gap,
-    transfer,
-)
-from bizol.directions import Coordinates, Directions, OrthonormalBlocks, Rademacher, Sphere
-from bizol.evaluation import Evaluator, Journal, JournalError, Retries
+from bizol import directions, followers, objectives, structure, testing, theory
+from bizol.certificates import Certificate, bizol_gap, certify, clarke_gap, smooth_gap, transfer
+from bizol.evaluation import Journal, JournalError, Retries
 from bizol.feasible_sets import (
     Ball,
     Box,
@@ -34,101 +26,61 @@ from bizol.feasible_sets import (
     NuclearNormBall,
     Polytope,
     Product,
-    ProjectableSet,
     Scaled,
     Simplex,
     Spectraplex,
     Translated,
 )
-from bizol.methods import (
-    VZO,
-    AdaptiveStep,
-    BiZOL,
-    Foresight,
-    MemoryBiZOL,
-    Method,
-    Move,
-    PowerLaw,
-    State,
-    horizon_tuned,
-    inverse_sqrt,
-    open_loop,
-)
-from bizol.problem import Anchor, EvaluationError, Objective, Problem, ResponseError
-from bizol.run.solution import History, Iterate, Solution, Status
-from bizol.run.solve import iterate, minimize
-from bizol.sensitivity import Hypergradient, Sensitivity
-from bizol.structure.anchored_model import AnchoredModel, AncillaryFunction
-from bizol.testing.problems import ProblemCheck
-
-__version__ = "0.1.0"
+from bizol.methods import VZO, BiZOL, Foresight, MemoryBiZOL, Method
+from bizol.problem import EvaluationError, Objective, Problem, ResponseError
+from bizol.run import History, Solution, Status, iterate, minimize
+from bizol.testing import check
+from bizol.version import __version__ as __version__
 
 __all__ = [
     "VZO",
-    "AdaptiveStep",
-    "Anchor",
-    "AnchoredModel",
-    "AncillaryFunction",
     "Ball",
     "BiZOL",
     "Box",
     "BudgetSet",
     "CappedSimplex",
     "Certificate",
-    "ClarkeBound",
     "ConvexHull",
-    "Coordinates",
-    "Directions",
     "Ellipsoid",
     "EvaluationError",
-    "Evaluator",
-    "ExactGap",
     "FeasibleSet",
     "Foresight",
     "History",
-    "Hypergradient",
-    "HypergradientEstimate",
-    "Iterate",
     "Journal",
     "JournalError",
     "L1Ball",
     "LpBall",
     "MemoryBiZOL",
     "Method",
-    "Move",
     "NuclearNormBall",
     "Objective",
-    "OrthonormalBlocks",
     "Polytope",
-    "PowerLaw",
     "Problem",
-    "ProblemCheck",
     "Product",
-    "ProjectableSet",
-    "Rademacher",
     "ResponseError",
     "Retries",
     "Scaled",
-    "Sensitivity",
     "Simplex",
     "Solution",
     "Spectraplex",
-    "Sphere",
-    "State",
     "Status",
     "Translated",
     "bizol_gap",
     "certify",
+    "check",
     "clarke_gap",
-    "estimate_hypergradient",
+    "directions",
     "followers",
-    "horizon_tuned",
-    "inverse_sqrt",
     "iterate",
     "minimize",
     "objectives",
-    "open_loop",
     "smooth_gap",
+    "structure",
     "testing",
     "theory",
     "transfer",

@@ -1,8 +1,8 @@
-"""The arrays that flow through the house, and the door at which given values become them.
+"""Array types, validation of given arrays and numbers, and operations on responses.
 
-Decisions are NumPy, always. Responses stay in the library they were made in (NumPy, JAX, CuPy,
-PyTorch, ...): the house subtracts them and multiplies them with `d_y`, in array-API operations, and
-never converts them.
+Decisions are always NumPy arrays. Responses stay in the library they were made in (NumPy, JAX,
+CuPy, PyTorch, ...): the package subtracts them and multiplies them with `d_y`, in array-API
+operations, and never converts them.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from math import sqrt
 from numbers import Integral
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,7 +26,7 @@ class ArgumentError(ValueError):
     """An argument that cannot be used.
 
     Attributes:
-        owner: whose argument it is, such as "Box"; or what it is called, where that is all.
+        owner: whose argument it is, such as "Box", or what a value without an owner is called.
         names: the parameters at fault, such as ("lower", "upper").
 
     Example:
@@ -54,9 +54,9 @@ def _rebuild_error(owner: str, names: tuple[str, ...], message: str) -> Argument
 def as_vector(
     value: ArrayLike, owner: str, name: str = "", *, size: int | None = None, finite: bool = False
 ) -> Point:
-    """Return `value` as a read-only float64 vector of its own, or say what is wrong with it.
+    """Return `value` as a new read-only float64 vector, or raise an `ArgumentError`.
 
-    Here and below, `value` is the argument `name` of `owner`, or something called `owner`.
+    Here and below, `value` is the argument `name` of `owner`, or a value called `owner`.
     """
     vector = _as_floats(value, owner, name)
     expected = "a non-empty vector" if size is None else f"a vector of size {size}"
@@ -71,7 +71,7 @@ def as_vector(
 def as_matrix(
     value: ArrayLike, owner: str, name: str = "", *, columns: int | None = None
 ) -> Points:
-    """Return `value` as a read-only float64 matrix of its own, or say what is wrong with it."""
+    """Return `value` as a new read-only float64 matrix, or raise an `ArgumentError`."""
     matrix = _as_floats(value, owner, name)
     expected = "a non-empty matrix" if columns is None else f"a matrix with {columns} columns"
     fits = matrix.ndim == 2 and matrix.size > 0
@@ -81,35 +81,38 @@ def as_matrix(
 
 
 def as_positive(value: float, owner: str, name: str = "") -> float:
-    """Return `value` as a positive, finite float, or say what is wrong with it."""
+    """Return `value` as a positive, finite float, or raise an `ArgumentError`."""
     if not is_real(value) or not 0 < value < np.inf:
         raise ArgumentError(owner, name, f"must be a positive, finite number, got {value!r}.")
     return float(value)
 
 
 def as_size(value: int, owner: str, name: str = "") -> int:
-    """Return `value` as a positive integer, or say what is wrong with it."""
+    """Return `value` as a positive integer, or raise an `ArgumentError`."""
     if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
         raise ArgumentError(owner, name, f"must be a positive integer, got {value!r}.")
     return int(value)
 
 
 def is_real(value: object) -> bool:
-    """Whether `value` is one real number, of Python's or of NumPy's; a truth value is not."""
+    """Whether `value` is a real number of Python or NumPy; booleans are not."""
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 
 def scaled_to_one(cost: Point) -> Point:
-    """Return the cost divided by its largest entry, so that squares neither overflow nor vanish; zero stays zero."""
+    """Return the cost divided by its largest entry, so that squares neither overflow nor vanish.
+
+    A cost of zeros is returned as it is.
+    """
     largest = float(np.abs(cost).max())
     return cost / largest if largest > 0 else cost
 
 
 def as_response(value: Any) -> Any:
-    """Take in what a follower returned.
+    """Return what a follower returned as an array of floats.
 
-    Arrays of other libraries stay there, if they are of a floating type; everything else becomes
-    NumPy's float64.
+    Arrays of other libraries must be of a floating type and stay in their library; everything else
+    becomes NumPy's float64.
     """
     if type(value) is np.ndarray and value.dtype == np.float64:
         return value
@@ -117,8 +120,9 @@ def as_response(value: Any) -> Any:
         raise TypeError("it returned None, not a response")
     if _is_foreign(value):
         if "float" not in str(value.dtype):
+            kind = value.dtype
             raise TypeError(
-                f"it returned an array of {value.dtype}; other libraries' must be of a floating type"
+                f"it returned an array of {kind}; other libraries' must be of a floating type"
             )
         return value.detach() if hasattr(value, "detach") else value
     if np.iscomplexobj(value):
@@ -129,16 +133,28 @@ def as_response(value: Any) -> Any:
 
 
 def owned(response: Response) -> Response:
-    """Return a copy that nobody else can change, in the library the response lives in."""
-    if isinstance(response, np.ndarray):
-        copy = response.copy()
+    """Return a copy that nobody else can change, in the library of the response."""
+    copy = writable(response)
+    if isinstance(copy, np.ndarray):
         copy.setflags(write=False)
-        return copy
+    return copy
+
+
+def frozen(response: Response) -> Response:
+    """Return the response itself if it is read-only, and a copy that is `owned` otherwise."""
+    read_only = isinstance(response, np.ndarray) and not response.flags.writeable
+    return response if read_only else owned(response)
+
+
+def writable(response: Response) -> Response:
+    """Return a copy that its receiver may write to, in the library of the response."""
+    if isinstance(response, np.ndarray):
+        return response.copy()
     return namespace(response).asarray(response, copy=True)
 
 
 def to_numpy(array: Any) -> NDArray[np.float64]:
-    """Bring a few numbers home from wherever they are, a GPU included."""
+    """Return an array of any library and device as NumPy's float64."""
     if type(array) is np.ndarray and array.dtype == np.float64:
         return array
     if hasattr(array, "cpu"):  # PyTorch
@@ -149,43 +165,85 @@ def to_numpy(array: Any) -> NDArray[np.float64]:
 
 
 def norm(array: Response) -> float:
-    """Return the Euclidean norm, computed where the array is."""
+    """Return the Euclidean norm, computed in the library and on the device of the array."""
     return sqrt(float(namespace(array).sum(array * array)))
 
 
 def namespace(array: Any) -> Any:
-    """Return the library an array belongs to: its array-API namespace, or its module where it has none (PyTorch)."""
+    """Return the library an array belongs to.
+
+    This is its array-API namespace, or its top-level module where it has none (PyTorch).
+    """
     if hasattr(array, "__array_namespace__"):
         return array.__array_namespace__()
     return sys.modules[type(array).__module__.partition(".")[0]]
 
 
 def stack(rows: list[Response]) -> Responses:
-    """Return responses as rows of one array of their library."""
+    """Return responses as the rows of one array of their library."""
     return namespace(rows[0]).stack(rows)
 
 
+@final
+class RowStack:
+    """Responses that come in one by one, each copied once, as the rows of one array.
+
+    Args:
+        count: how many rows there will be.
+
+    """
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._rows: list[Response] = []
+        self._array: NDArray[np.float64] | None = None  # holds the rows of NumPy
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def append(self, row: Response) -> Response:
+        """Copy a row, and return the copy."""
+        if isinstance(row, np.ndarray):
+            if self._array is None:
+                self._array = np.empty((self._count, row.size))
+            kept = self._array[len(self._rows)]
+            kept[...] = row
+            kept.setflags(write=False)
+        else:
+            kept = owned(row)
+        self._rows.append(kept)
+        return kept
+
+    def rows(self) -> list[Response]:
+        """Return the rows so far as a list."""
+        return self._rows
+
+    def array(self) -> Responses:
+        """Return all rows as one read-only array (count, m)."""
+        if self._array is None:
+            return stack(self._rows)
+        self._array.setflags(write=False)
+        return self._array
+
+
 def like(array: NDArray[np.float64], model: Any) -> Any:
-    """Return NumPy's array in the library of the model, of its type and on its device."""
+    """Return an array of NumPy in the library of the model, of its type and on its device."""
     if isinstance(model, np.ndarray):
         return array
-    mine = (
-        array if array.flags.writeable else array.copy()
-    )  # PyTorch warns of what cannot be written to
-    return namespace(model).asarray(mine, dtype=model.dtype, device=model.device)
+    if not array.flags.writeable:  # PyTorch warns of read-only arrays
+        array = array.copy()
+    return namespace(model).asarray(array, dtype=model.dtype, device=model.device)
 
 
 def weighted(weights: Point, rows: Responses) -> Response:
-    """Return the sum of the rows, each with its weight, computed where the rows are."""
+    """Return the weighted sum of the rows, computed in their library and on their device."""
     return like(weights, rows) @ rows
 
 
 def infinite_rows(responses: Responses) -> list[int]:
-    """Return the rows that hold a NaN or an infinity."""
-    if (
-        isinstance(responses, np.ndarray)
-        and np.count_nonzero(np.isfinite(responses)) == responses.size
-    ):
+    """Return the indices of the rows that hold a NaN or an infinity."""
+    is_numpy = isinstance(responses, np.ndarray)
+    if is_numpy and np.count_nonzero(np.isfinite(responses)) == responses.size:
         return []
     xp = namespace(responses)
     finite = xp.isfinite(responses)
@@ -195,9 +253,8 @@ def infinite_rows(responses: Responses) -> list[int]:
 def _is_foreign(value: Any) -> bool:
     if isinstance(value, np.ndarray):
         return False
-    return (
-        hasattr(value, "__array_namespace__") or type(value).__module__.partition(".")[0] == "torch"
-    )
+    library = type(value).__module__.partition(".")[0]
+    return hasattr(value, "__array_namespace__") or library == "torch"
 
 
 def _as_floats(value: ArrayLike, owner: str, name: str) -> NDArray[np.float64]:

@@ -12,29 +12,36 @@ Phi: TypeAlias = Callable[[Any, Any], Any]
 
 
 def jax_gradients(phi: Phi) -> tuple[Phi, Phi]:
-    """Return φ, and φ with both gradients, compiled by JAX, in double precision whatever JAX's own default is."""
+    """Return φ, and φ with both gradients, compiled by JAX.
+
+    They compute in double precision, whatever JAX's own default is.
+    """
     jax = _require("jax")
 
-    def doubled(function: Phi) -> Phi:
+    def compile_in_double(function: Phi) -> Phi:
         compiled = jax.jit(function)
 
         def call(x: Any, y: Any) -> Any:
             with jax.enable_x64(True):
                 result = compiled(x, y)
-            # A response that lives in JAX keeps its gradient there; NumPy in, NumPy out.
-            return jax.tree.map(np.asarray, result) if isinstance(y, np.ndarray) else result
+            if isinstance(y, np.ndarray):
+                return jax.tree.map(np.asarray, result)
+            return result  # the gradient by a response that lives in JAX stays there
 
         return call
 
-    def all_three(x: Any, y: Any) -> Any:
+    def differentiate(x: Any, y: Any) -> Any:
         value, (grad_x, grad_y) = jax.value_and_grad(phi, argnums=(0, 1))(x, y)
         return value, grad_x, grad_y
 
-    return doubled(phi), doubled(all_three)
+    return compile_in_double(phi), compile_in_double(differentiate)
 
 
 def torch_gradients(phi: Phi) -> tuple[Phi, Phi]:
-    """Return φ, and φ with both gradients, by PyTorch; a response that is a tensor keeps its gradient on its device."""
+    """Return φ, and φ with both gradients, by PyTorch.
+
+    The gradient by a response that is a tensor stays on the device of the response.
+    """
     torch = _require("torch")
 
     def bridge(function: Phi) -> Phi:
@@ -46,22 +53,21 @@ def torch_gradients(phi: Phi) -> tuple[Phi, Phi]:
 
         return call
 
-    def value(x: Any, y: Any) -> Any:
+    def evaluate(x: Any, y: Any) -> Any:
         with torch.no_grad():
             return (phi(x, y),)
 
-    def all_three(x: Any, y: Any) -> Any:
+    def differentiate(x: Any, y: Any) -> Any:
         (grad_x, grad_y), result = torch.func.grad_and_value(phi, argnums=(0, 1))(x, y)
         return result, grad_x, grad_y
 
-    only_value = bridge(value)
-    return lambda x, y: only_value(x, y)[0], bridge(all_three)
+    value = bridge(evaluate)
+    return lambda x, y: value(x, y)[0], bridge(differentiate)
 
 
 def _require(module: str) -> Any:
     try:
         return import_module(module)
     except ImportError as error:
-        raise ImportError(
-            f"Objective.from_{module} needs {module}: pip install 'bizol[{module}]'."
-        ) from error
+        what = f"Objective.from_{module} needs {module}: pip install 'bizol[{module}]'."
+        raise ImportError(what) from error

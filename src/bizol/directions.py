@@ -1,4 +1,4 @@
-"""Where to look: random directions w with E[n w wᵀ] = I, the identity behind every two-point estimate."""
+"""Random directions w with E[n w wᵀ] = I, the identity behind every two-point estimate."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Directions(Protocol):
     """A way to draw unit directions; each one, taken alone, satisfies E[n w wᵀ] = I."""
 
     def draw(self, rng: Generator, batches: int, count: int, dimension: int) -> Batches:
-        """Return independent batches of `count` unit vectors each, as (batches, count, dimension)."""
+        """Return independent batches of unit vectors, shaped (batches, count, dimension)."""
         ...
 
 
@@ -45,12 +45,11 @@ class Sphere:
 @final
 @dataclass(frozen=True, slots=True)
 class OrthonormalBlocks:
-    """Blocks of n mutually orthogonal directions, each block a uniformly random rotation of the
-    axes.
+    """Blocks of n orthonormal directions, each block a uniformly random rotation of the axes.
 
     Every row alone is uniform on the sphere, so the estimate stays unbiased for y_δ; together, a
-    full block measures an affine response exactly. Choose B a multiple of n where it can be
-    afforded: a block that is cut keeps the expectation, not the exactness.
+    full block measures an affine response exactly. Choose B a multiple of n if you can afford it: a
+    truncated block keeps the expectation, but not the exactness.
 
     Example:
         >>> w = OrthonormalBlocks().draw(np.random.default_rng(0), batches=1, count=3, dimension=3)
@@ -70,11 +69,11 @@ class OrthonormalBlocks:
 @final
 @dataclass(frozen=True, slots=True)
 class Coordinates:
-    """Coordinate axes, without repetition within each block of n: classical finite differences in
-    random order.
+    """Coordinate axes, without repetition within each block of n.
 
-    Exact on an affine response when B is a multiple of n. On other responses the estimate averages
-    differences along the axes, not the Jacobian of y_δ.
+    These are classical finite differences in random order, exact on an affine response when B is a
+    multiple of n. On other responses the estimate averages differences along the axes; it does not
+    estimate the Jacobian of y_δ.
 
     Example:
         >>> Coordinates().draw(np.random.default_rng(0), batches=1, count=2, dimension=2)
@@ -115,7 +114,6 @@ class Rademacher:
 
 def _orthonormal_rows(rng: Generator, batches: int, count: int, dimension: int) -> Batches:
     q, r = np.linalg.qr(rng.standard_normal((batches, dimension, count)))
-    signs = np.where(
-        np.diagonal(r, axis1=-2, axis2=-1) < 0, -1.0, 1.0
-    )  # they make the QR unique: columns ~ Haar
+    # Signs that make the QR factorization unique: columns ~ Haar.
+    signs = np.where(np.diagonal(r, axis1=-2, axis2=-1) < 0, -1.0, 1.0)
     return np.swapaxes(q * signs[:, None, :], -1, -2)

@@ -11,19 +11,24 @@ from numbers import Integral
 
 from numpy.random import PCG64, Generator, SeedSequence
 
+from bizol.arrays import ArgumentError
+
 # Keys one number longer than an iteration's key (k,): streams that no iteration uses.
 OUTPUT = (0, 1)  # the draw of x_R
 CERTIFICATE = (0, 2)  # the directions of a certificate, fresh also under the seed of the search
-REDRAW = 3  # in the middle of (k, REDRAW, r): the directions of iteration k, drawn for the r-th time again
+REDRAW = 3  # in (k, REDRAW, r): the r-th redraw of the directions of iteration k
 FOLLOWER = (0, 4, 0)  # after it, what a seed given to the follower is for
 
 
 def as_seed(seed: int | None) -> int:
-    """Return the seed given, or 128 fresh bits when there is none (a run reports the seed it used)."""
+    """Return the given seed, or 128 fresh random bits where it is None.
+
+    A run reports the seed it used.
+    """
     if seed is None:
         return secrets.randbits(128)
     if not isinstance(seed, Integral) or isinstance(seed, bool) or seed < 0:
-        raise ValueError(f"seed must be a non-negative integer or None, got {seed!r}.")
+        raise ArgumentError("seed", "", f"must be a non-negative integer or None, got {seed!r}.")
     return int(seed)
 
 
@@ -39,5 +44,5 @@ def generator(seed: int, *key: int) -> Generator:
 
 
 def seed_of(seed: int, *key: int) -> int:
-    """Return a seed to hand on to someone else, a function of `(seed, key)` that fits into 63 bits."""
+    """Return a seed for another program: a function of `(seed, key)` that fits into 63 bits."""
     return int(SeedSequence(seed, spawn_key=key).generate_state(1, "uint64")[0] >> 1)

@@ -1,4 +1,8 @@
-"""The missing piece, and the only thing that is estimated: how the response moves when the decision moves."""
+"""The missing piece, and the only thing that is estimated: how the response moves with x.
+
+The formulas of the paper's estimate, eqs. (28) and (29), and the Frank–Wolfe gap stand here and
+nowhere else.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +12,10 @@ from math import sqrt
 from typing import final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bizol.arrays import (
+    Batches,
     Point,
     Points,
     Response,
@@ -20,7 +26,46 @@ from bizol.arrays import (
     to_numpy,
     weighted,
 )
+from bizol.feasible_sets import FeasibleSet
 from bizol.problem import Anchor
+
+
+def estimate_scale(dimension: int, count: int, spacing: float) -> float:
+    """Return n / hB: what B differences over the distance h are multiplied by, in eq. (28)."""
+    return float(dimension / (spacing * count))
+
+
+def average_slopes(
+    differences: NDArray[np.float64], directions: Points | Batches, *, spacing: float = 1.0
+) -> NDArray[np.float64]:
+    """Return (n / hB) Σ_b s_b w_b, the estimate of eq. (28) pulled back along a covector.
+
+    Since E[n w wᵀ] = I, it is unbiased for Jᵀd where s_b = h ⟨d, J w_b⟩.
+
+    Args:
+        differences: s_b, the change of ⟨d, y⟩ over the distance h along w_b: (B,), or (..., B) for
+            several estimates at once.
+        directions: w_b, (B, n) for all estimates, or (..., B, n).
+        spacing: h, 2δ for the two sides x ± δw.
+
+    """
+    count, dimension = directions.shape[-2:]
+    if directions.ndim == 2:
+        total = differences @ directions
+    else:
+        total = np.einsum("...b,...bn->...n", differences, directions)
+    return np.asarray(estimate_scale(dimension, count, spacing) * total)
+
+
+def frank_wolfe_gap(
+    feasible_set: FeasibleSet, at: Points, gradient: Points
+) -> tuple[Points, NDArray[np.float64]]:
+    """Return the z of X that minimizes ⟨g, z⟩, and the gap ⟨g, x − z⟩.
+
+    For one point (n,), or for several (k, n) where the set's `minimize_linear` takes them.
+    """
+    vertex = feasible_set.minimize_linear(gradient)
+    return vertex, np.vecdot(gradient, at - vertex)
 
 
 @final
@@ -39,20 +84,16 @@ class Sensitivity:
     directions: Points  # W (B, n)
     differences: Responses  # Δ (B, m), rows y(x + δwᵦ) − y(x − δwᵦ)
 
-    @property
-    def scale(self) -> float:
-        """The factor n / 2δB."""
-        count, dimension = self.directions.shape
-        return float(dimension / (2 * self.radius * count))
-
     def pull_back(self, covector: Response) -> Point:
         """Return Ĵᵀd = (n / 2δB) Wᵀ(Δ d)."""
         slopes = to_numpy(self.differences @ covector)  # (B,)
-        return self.scale * np.asarray(slopes @ self.directions)
+        return average_slopes(slopes, self.directions, spacing=2 * self.radius)
 
     def dense(self) -> Responses:
         """Return Ĵ itself, (m, n), for small problems and for tests."""
-        return self.scale * (self.differences.T @ self.directions)
+        count, dimension = self.directions.shape
+        scale = estimate_scale(dimension, count, 2 * self.radius)
+        return scale * (self.differences.T @ self.directions)
 
 
 @final
@@ -64,7 +105,7 @@ class Hypergradient:
     value: Point
 
 
-def anchored(anchor: Anchor, sensitivity: Sensitivity) -> Hypergradient:
+def anchor_hypergradient(anchor: Anchor, sensitivity: Sensitivity) -> Hypergradient:
     """Combine exact partial gradients and estimated sensitivity: ĝ = d_x + Ĵᵀd_y, eq. (29)."""
     return Hypergradient(anchor.at, anchor.grad_x + sensitivity.pull_back(anchor.grad_y))
 
@@ -115,7 +156,7 @@ class RememberedSensitivity:
 
     @property
     def slope(self) -> float:
-        """How much the response changes along a direction, in the mean over those that are known; 0 without any."""
+        """How much the response changes along a direction, in the mean over known ones, or 0."""
         if self.differences is None:
             return 0.0
         squares = to_numpy(_squared(self.differences)) * np.einsum(
@@ -127,8 +168,7 @@ class RememberedSensitivity:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class RunningSensitivity:
-    """A response Jacobian M that is corrected along every direction that is looked at, and kept as
-    a matrix.
+    """A response Jacobian M, kept as a matrix and corrected along every direction looked at.
 
         M ← M + (s − M w) wᵀ   for a slope s along the unit vector w:
 
@@ -143,7 +183,7 @@ class RunningSensitivity:
         return to_numpy(covector @ self.matrix)
 
     def corrected(self, directions: Points, slopes: Responses) -> RunningSensitivity:
-        """Return what is believed after slopes (B, m) were seen along directions (B, n), one after the other."""
+        """Return M after slopes (B, m) were seen along directions (B, n), one after the other."""
         matrix = self.matrix
         for row, direction in enumerate(directions):
             along = like(direction, matrix)
@@ -178,13 +218,12 @@ def remember(
     misfit = np.where(misfit > 0, misfit, -0.6 * misfit)
     steps = ends - starts
     needed = independence * np.linalg.norm(steps, axis=1)
-    directions, lower = (
-        np.zeros((most, at.size)),
-        np.zeros((most, most)),
-    )  # steps taken = lower @ directions
+    directions = np.zeros((most, at.size))
+    lower = np.zeros((most, most))  # steps taken = lower @ directions
     taken: list[int] = []
     for index in np.lexsort((-np.arange(len(secants)), misfit)):
-        step, count = steps[index], len(taken)
+        step = steps[index]
+        count = len(taken)
         known = directions[:count]
         along = known @ step
         across = step - along @ known
@@ -194,7 +233,9 @@ def remember(
             size = sqrt(across @ across)
         if size <= needed[index]:
             continue
-        directions[count], lower[count, :count], lower[count, count] = across / size, along, size
+        directions[count] = across / size
+        lower[count, :count] = along
+        lower[count, count] = size
         taken.append(index)
         if len(taken) == most:
             break

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import ceil, exp, inf, lgamma, log, pi, sqrt
+from types import MethodType
 from typing import Literal, final
 
 import numpy as np
 
 from bizol.arrays import ArgumentError, Point, Response, as_positive, as_size, norm
-from bizol.evaluation import Evaluator
+from bizol.evaluation import Direct
 from bizol.feasible_sets import Box
 from bizol.followers import BallProjection, BoxProjection
 from bizol.methods import horizon_tuned
 from bizol.objectives import Tracking
 from bizol.problem import Problem
+from bizol.problem.follower import reach_of
 from bizol.randomness import generator
 
 VARIANCE_CONSTANT = 16 * sqrt(2 * pi)  # c_var of Lemma 1, eq. (32)
@@ -39,17 +41,17 @@ def smoothing_constant(dimension: int) -> float:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Constants:
-    """The constants of Assumptions 1 to 3, and those the analysis makes of them.
+    """The constants of Assumptions 1 to 3, and those that the analysis derives from them.
 
     Attributes:
-        dimension: n.
-        diameter: D.
-        L1x, L1y, L2x, L2y: how fast the partial gradients of φ change with x and y.
-        M_x, M_y: the largest ‖∇₁φ‖ and ‖∇₂φ‖; the first only serves to bound what φ can fall.
-        L_y: the Lipschitz constant of the response; also taken for M_J = sup ‖J y_δ‖, which is at
-        most L_y.
-        kind: "computed" from the problem's data (upper bounds hold) or "estimated" by probing
-            (lower bounds, in truth).
+        dimension: The dimension n of the decision.
+        diameter: The diameter D of the feasible set.
+        L1x, L1y, L2x, L2y: How fast the partial gradients of φ change with x and y.
+        M_x, M_y: The largest ‖∇₁φ‖ and ‖∇₂φ‖; M_x only serves to bound what φ can fall.
+        L_y: The Lipschitz constant of the response; also taken for M_J = sup ‖J y_δ‖, which is at
+            most L_y.
+        kind: "computed" from the problem's data (upper bounds) or "estimated" by probing (lower
+            bounds).
 
     """
 
@@ -71,34 +73,33 @@ class Constants:
 
     @property
     def A_y(self) -> float:  # noqa: N802 (the paper's name)
-        """L₁ₓ + L₁ᵧ L_y + M_J (L₂ₓ + L₂ᵧ L_y), eq. (34)."""
+        """A_y = L₁ₓ + L₁ᵧ L_y + M_J (L₂ₓ + L₂ᵧ L_y), eq. (34)."""
         return self.L1x + self.L1y * self.L_y + self.M_J * (self.L2x + self.L2y * self.L_y)
 
     @property
     def C_bias(self) -> float:  # noqa: N802 (the paper's name)
-        """(L₁ᵧ + M_J L₂ᵧ) L_y, eq. (37)."""
+        """C_bias = (L₁ᵧ + M_J L₂ᵧ) L_y, eq. (37)."""
         return (self.L1y + self.M_J * self.L2y) * self.L_y
 
     @property
     def kappa_bias(self) -> float:
-        """D C_bias, eq. (38)."""
+        """κ_bias = D C_bias, eq. (38)."""
         return self.diameter * self.C_bias
 
     @property
     def sigma(self) -> float:
-        """σ_δ = √(c_var n) M_y L_y, eq. (32); it does not depend on δ."""
+        """σ_δ = √(c_var n) M_y L_y, eq. (32), which does not depend on δ."""
         return sqrt(VARIANCE_CONSTANT * self.dimension) * self.M_y * self.L_y
 
     def smoothness(self, delta: float) -> float:
-        """L_{φ̄,δ} = A_y + c M_y L_y √n / δ, eq. (35)."""
+        """Return L_{φ̄,δ} = A_y + c M_y L_y √n / δ, eq. (35)."""
         bend = smoothing_constant(self.dimension) * self.M_y * self.L_y * sqrt(self.dimension)
         return self.A_y + bend / delta
 
     def queries_scale(self, epsilon: float) -> float:
-        """n^{3/2} M_y³ L_y³ κ_bias ε⁻⁵, the leading complexity of eq. (40) up to constants."""
-        return float(
-            self.dimension**1.5 * (self.M_y * self.L_y) ** 3 * self.kappa_bias / epsilon**5
-        )
+        """Return n^{3/2} M_y³ L_y³ κ_bias ε⁻⁵, the complexity of eq. (40) up to constants."""
+        steepness = self.M_y * self.L_y
+        return float(self.dimension**1.5 * steepness**3 * self.kappa_bias / epsilon**5)
 
 
 @final
@@ -113,17 +114,17 @@ class ConvergenceBound:
 
     @property
     def total(self) -> float:
-        """What the mean expected gap over x_0, ..., x_{T−1} is at most."""
+        """The bound on the mean expected gap over x_0, ..., x_{T−1}."""
         return self.descent + self.curvature + self.bias + self.variance
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recommendation:
-    """Parameters for which Theorem 1 promises E[G_δ(x_R)] ≤ ε, and what they cost.
+    """Parameters for which Theorem 1 guarantees E[G_δ(x_R)] ≤ ε, and what they cost.
 
-    A worst case over all problems with these constants: expect far smaller gaps from far fewer
-    queries in practice.
+    This is a worst case over all problems with these constants: expect far smaller gaps from far
+    fewer queries in practice.
     """
 
     epsilon: float
@@ -135,13 +136,14 @@ class Recommendation:
 
     @property
     def queries(self) -> int:
-        """T (2B + 1)."""
+        """The number of queries, T (2B + 1)."""
         return self.horizon * (2 * self.batch + 1)
 
     def __str__(self) -> str:
         return (
-            f"for E[G_δ(x_R)] ≤ {self.epsilon:g}: δ = {self.delta:.3g}, B = {self.batch}, γ = {self.step:.3g}, "
-            f"T = {self.horizon}, {self.queries} queries (worst case; constants {self.constants.kind})"
+            f"for E[G_δ(x_R)] ≤ {self.epsilon:g}: δ = {self.delta:.3g}, B = {self.batch}, "
+            f"γ = {self.step:.3g}, T = {self.horizon}, {self.queries} queries "
+            f"(worst case; constants {self.constants.kind})"
         )
 
 
@@ -151,11 +153,11 @@ def theorem_1(
     """Return the bound of Theorem 1, eq. (39).
 
     Args:
-        constants: of the problem.
-        delta: δ of the run.
-        batch: B of the run.
-        step: γ of the run.
-        horizon: T, the number of its iterations.
+        constants: The constants of the problem.
+        delta: The radius δ of the run.
+        batch: The batch size B of the run.
+        step: The step size γ of the run.
+        horizon: The number T of its iterations.
         initial_gap: Δ_δ = φ̄_δ(x₀) − min φ̄_δ.
 
     """
@@ -175,24 +177,33 @@ def theorem_1(
 def corollary_2(
     constants: Constants, *, epsilon: float, initial_gap: float, reach: float = inf
 ) -> Recommendation:
-    """Return parameters with a total bound of at most ε: a quarter each for bias and variance, half
-    for descent.
+    """Return parameters for which the bound of Theorem 1 is at most ε.
 
-    δ = ε / 4κ_bias (at most D, or `reach`), B = ⌈16 D²σ²/ε²⌉, T = ⌈max(8 Δ_δ L_{φ̄,δ} D²/ε², 4
-    Δ_δ/ε)⌉ and the step of Corollary 2 for this T; the second term is for steps that would exceed
-    1.
+    A quarter of ε each is for bias and variance, and half of it for descent and curvature:
+
+        δ = ε / 4κ_bias, at most D and at most `reach`,
+        B = ⌈16 D²σ²/ε²⌉,
+        T = ⌈max(8 Δ_δ L_{φ̄,δ} D²/ε², 4 Δ_δ/ε)⌉,
+
+    and the step is that of Corollary 2 for this T. The second term of T is for steps that would
+    exceed 1.
+
+    Args:
+        constants: The constants of the problem.
+        epsilon: The wanted bound ε.
+        initial_gap: Δ_δ = φ̄_δ(x₀) − min φ̄_δ.
+        reach: How far outside of the feasible set the follower answers.
+
     """
     as_positive(epsilon, "corollary_2", "epsilon")
     as_positive(initial_gap, "corollary_2", "initial_gap")
     diameter = constants.diameter
-    widest = min(reach, diameter)
-    delta = (
-        min(widest, epsilon / (4 * constants.kappa_bias)) if constants.kappa_bias > 0 else widest
-    )
+    delta = min(reach, diameter)
+    if constants.kappa_bias > 0:
+        delta = min(delta, epsilon / (4 * constants.kappa_bias))
     smoothness = constants.smoothness(delta)
-    horizon = ceil(
-        max(8 * initial_gap * smoothness * diameter**2 / epsilon**2, 4 * initial_gap / epsilon, 1)
-    )
+    curved = 8 * initial_gap * smoothness * diameter**2 / epsilon**2
+    horizon = ceil(max(curved, 4 * initial_gap / epsilon, 1))
     return Recommendation(
         epsilon=epsilon,
         delta=delta,
@@ -210,9 +221,9 @@ def recommend(
 ) -> Recommendation:
     """Return the parameters of Corollary 2 for a wanted ε.
 
-    The constants of the tracking problem are computed. Those of any other are estimated with
-    `probes` queries, apart from any budget, and can only be too small. What φ can fall, Δ_δ, is
-    taken to be (M_x + M_y L_y) D.
+    The constants of the tracking problem are computed. Those of any other problem are estimated
+    with `probes` queries, which no budget counts, and can only be too small. Δ_δ, the most that φ
+    can fall, is taken to be (M_x + M_y L_y) D.
     """
     as_positive(epsilon, "recommend", "epsilon")
     constants = constants_of(problem, probes=probes, seed=seed)
@@ -221,28 +232,34 @@ def recommend(
         raise ValueError(
             "recommend() sees an objective that does not change over X: every decision is as good."
         )
-    reach = float(getattr(problem.response, "reach", inf))
+    reach = reach_of(problem.response)
     return corollary_2(constants, epsilon=epsilon, initial_gap=fall, reach=reach)
 
 
 def constants_of(problem: Problem, *, probes: int = 64, seed: int = 0) -> Constants:
-    """Return the constants of a problem: computed for the tracking problem, estimated by probing for any other."""
-    objective, follower, box = (
-        getattr(problem.objective.value, "__self__", None),
-        problem.response,
-        problem.feasible_set,
-    )
+    """Return the constants of a problem.
+
+    They are computed for the tracking problem, and estimated by probing for any other.
+    """
+    value = problem.objective.value
+    objective = value.__self__ if isinstance(value, MethodType) else None
+    follower = problem.response
+    box = problem.feasible_set
     if (
         isinstance(objective, Tracking)
         and isinstance(follower, (BoxProjection, BallProjection))
         and isinstance(box, Box)
-        and (
-            isinstance(follower, BallProjection)
-            or np.isfinite([follower.lower, follower.upper]).all()
-        )
+        and _is_bounded(follower)
     ):
         return tracking_constants(objective, follower, box)
     return estimate_constants(problem, probes=probes, seed=seed)
+
+
+def _is_bounded(follower: BoxProjection | BallProjection) -> bool:
+    """Whether every agent has finite capacities, without which M_x and M_y have no bound."""
+    if isinstance(follower, BallProjection):
+        return True
+    return bool(np.isfinite([follower.lower, follower.upper]).all())
 
 
 def tracking_constants(
@@ -260,9 +277,8 @@ def tracking_constants(
     if isinstance(follower, BallProjection):
         largest_y = follower.radius
     else:
-        largest_y = float(
-            np.linalg.norm(np.maximum(np.abs(follower.lower), np.abs(follower.upper)))
-        )
+        capacity = np.maximum(np.abs(follower.lower), np.abs(follower.upper))
+        largest_y = float(np.linalg.norm(capacity))
     pull = abs(objective.tracking) * float(np.linalg.norm(objective.output.T @ objective.y_ref))
     away = largest_x + float(np.linalg.norm(objective.x_ref))
     return Constants(
@@ -280,28 +296,26 @@ def tracking_constants(
 
 
 def estimate_constants(problem: Problem, *, probes: int = 64, seed: int = 0) -> Constants:
-    """Estimate the constants from the largest ratios seen between random decisions; estimates can only be too small."""
+    """Estimate the constants by the largest ratios between random decisions.
+
+    The estimates can only be too small.
+    """
     if as_size(probes, "estimate_constants", "probes") < 4:
         raise ArgumentError("estimate_constants", "probes", f"must be at least 4, got {probes}.")
-    feasible_set, rng = problem.feasible_set, generator(seed)
+    feasible_set = problem.feasible_set
+    center = feasible_set.center
+    rng = generator(seed)
     count = probes // 2
-    vertices = np.array(
-        [
-            feasible_set.minimize_linear(cost)
-            for cost in rng.standard_normal((2 * count, feasible_set.dimension))
-        ]
-    )
-    far = feasible_set.center + rng.uniform(size=(count, 1)) * (
-        vertices[:count] - feasible_set.center
-    )
-    near = far + 0.01 * (
-        vertices[count:] - far
-    )  # pairs that are close: a Lipschitz constant shows locally
-    responses = Evaluator(problem).evaluate(np.concatenate([far, near]))
+    costs = rng.standard_normal((2 * count, feasible_set.dimension))
+    vertices = np.array([feasible_set.minimize_linear(cost) for cost in costs])
+    far = center + rng.uniform(size=(count, 1)) * (vertices[:count] - center)
+    # Pairs that are close, because a Lipschitz constant shows locally.
+    near = far + 0.01 * (vertices[count:] - far)
+    responses = Direct(problem).ask(np.concatenate([far, near]))
     rows = [responses[row, ...] for row in range(2 * count)]
-    pairs = [(far[k], rows[k], near[k], rows[count + k]) for k in range(count)]
-    pairs += [(far[k], rows[k], far[k - 1], rows[k - 1]) for k in range(1, count)]
-    ratios = np.array([_ratios(problem, *pair) for pair in pairs]).max(axis=0)
+    pairs = [((far[k], rows[k]), (near[k], rows[count + k])) for k in range(count)]
+    pairs += [((far[k], rows[k]), (far[k - 1], rows[k - 1])) for k in range(1, count)]
+    ratios = np.array([_compute_ratios(problem, *pair) for pair in pairs]).max(axis=0)
     L1x, L1y, L2x, L2y, M_x, M_y, L_y = (float(ratio) for ratio in ratios)
     return Constants(
         dimension=feasible_set.dimension,
@@ -323,28 +337,28 @@ def exponent(sizes: Point, values: Point) -> float:
     return float(slope)
 
 
-def _ratios(problem: Problem, x: Point, y: Response, x2: Point, y2: Response) -> tuple[float, ...]:
+def _compute_ratios(
+    problem: Problem, first: tuple[Point, Response], second: tuple[Point, Response]
+) -> tuple[float, ...]:
+    """Return L1x, L1y, L2x, L2y, M_x, M_y, L_y as two pairs of decision and response show them."""
     objective = problem.objective
-    here, moved_x, moved_y = (
-        objective.anchor(x, y),
-        objective.anchor(x2, y),
-        objective.anchor(x, y2),
-    )
-    dx, dy = norm(x2 - x) or 1.0, norm(y2 - y) or 1.0
-
-    def change(first: Response, second: Response, distance: float) -> float:
-        return norm(second - first) / distance
-
+    (x, y), (other_x, other_y) = first, second
+    here = objective.anchor(x, y)
+    moved_x = objective.anchor(other_x, y)
+    moved_y = objective.anchor(x, other_y)
+    dx = norm(other_x - x) or 1.0  # where nothing moves, the ratios are zero
+    dy = norm(other_y - y) or 1.0
     return (
-        change(here.grad_x, moved_x.grad_x, dx),
-        change(here.grad_x, moved_y.grad_x, dy),
-        change(here.grad_y, moved_x.grad_y, dx),
-        change(here.grad_y, moved_y.grad_y, dy),
+        norm(moved_x.grad_x - here.grad_x) / dx,
+        norm(moved_y.grad_x - here.grad_x) / dy,
+        norm(moved_x.grad_y - here.grad_y) / dx,
+        norm(moved_y.grad_y - here.grad_y) / dy,
         float(np.linalg.norm(here.grad_x)),
         norm(here.grad_y),
-        change(y, y2, dx),
+        norm(other_y - y) / dx,
     )
 
 
 def _norm(matrix: Point) -> float:
+    """Return the spectral norm."""
     return float(np.linalg.norm(matrix, 2))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bizol.structure.clarke import is_delta_regular
 from bizol.followers import BallProjection, BoxProjection, QuadraticProgram, SimplexProjection
+from bizol.structure.clarke import is_delta_regular
 from bizol.verification.geometry import definition_2
 
 
@@ -15,10 +15,9 @@ def test_the_statement_holds() -> None:
 
 
 def box(rows: list[list[float]]) -> BoxProjection:
+    """Return a follower whose kinks all pass through 0."""
     m = len(rows)
-    return BoxProjection(
-        rows, np.zeros(m), np.full(m, -9.0), np.zeros(m)
-    )  # every kink passes through 0
+    return BoxProjection(rows, np.zeros(m), np.full(m, -9.0), np.zeros(m))
 
 
 def test_three_lines_through_a_point_make_six_pieces_not_eight() -> None:
@@ -61,14 +60,14 @@ def test_a_ball_response_is_regular_on_its_boundary_and_away_from_it() -> None:
 
 
 def test_the_farthest_point_is_found_where_the_gradient_vanishes() -> None:
-    """At the center of the ball every direction is as good: the hard case of the trust-region problem."""
+    """At the center every direction is as good: the hard case of the trust-region problem."""
     follower = BallProjection(np.diag([1.0, 3.0]), np.zeros(2), 1.0)
     assert follower.pieces(np.zeros(2), 0.33).labels == {"inside"}
     assert follower.pieces(np.zeros(2), 0.34).labels == {"inside", "outside"}
     tilted = BallProjection(np.diag([1.0, 3.0]), np.array([0.5, 0.0]), 1.0)
-    reach = 0.2795  # largest ‖(0.5 + v₁, 3 v₂)‖ over ‖v‖ ≤ r: v₁ = 1/16, then r² from 1 = (9/16)² + 9 v₂²
+    # The largest ‖(0.5 + v₁, 3 v₂)‖ over ‖v‖ ≤ r has v₁ = 1/16, and r² from 1 = (9/16)² + 9 v₂².
     edge = np.sqrt((1 / 16) ** 2 + (1 - (9 / 16) ** 2) / 9)
-    assert edge == pytest.approx(reach, abs=5e-3)
+    assert edge == pytest.approx(0.2795, abs=5e-3)
     assert tilted.pieces(np.zeros(2), edge * 0.999).labels == {"inside"}
     assert tilted.pieces(np.zeros(2), edge * 1.001).labels == {"inside", "outside"}
 
@@ -77,9 +76,8 @@ def test_sharers_of_a_simplex_that_tie() -> None:
     follower = SimplexProjection(np.eye(3), np.zeros(3), 1.0)
     assert follower.pieces(np.array([1.0, 0.0, -1.0])).labels == {(0,), (0, 1)}
     assert follower.pieces(np.array([0.2, 0.1, 0.0])).labels == {(0, 1, 2)}
-    twins = SimplexProjection(
-        [[0.0], [1.0], [1.0]], [1.0, 0.0, 0.0], 1.0
-    )  # the last two tie, and move as one
+    # The last two tie, and move as one.
+    twins = SimplexProjection([[0.0], [1.0], [1.0]], [1.0, 0.0, 0.0], 1.0)
     assert twins.pieces(np.zeros(1)).labels == {(0,), (0, 1, 2)}
 
 
@@ -93,11 +91,6 @@ def test_constraints_of_a_program_that_are_just_active() -> None:
 
 
 def test_too_many_pieces_are_not_listed() -> None:
-    crowd = BoxProjection(
-        np.random.default_rng(0).standard_normal((40, 12)),
-        np.zeros(40),
-        np.full(40, -9.0),
-        np.zeros(40),
-    )
+    crowd = box(np.random.default_rng(0).standard_normal((40, 12)).tolist())
     with pytest.raises(ValueError, match="More than 1024 pieces of the response meet here"):
         crowd.pieces(np.zeros(12))

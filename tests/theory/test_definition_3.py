@@ -15,9 +15,8 @@ def test_the_statement_holds() -> None:
 
 
 def test_by_hand() -> None:
-    gap = bizol.smooth_gap(
-        vee().problem, [0.5, -0.5]
-    )  # gradient (1.3, −1.2) over [−1, 1] × [−1, 2]
+    """The gradient is (1.3, −1.2), the set [−1, 1] × [−1, 2]."""
+    gap = bizol.smooth_gap(vee().problem, [0.5, -0.5])
     assert gap.gap == pytest.approx(1.3 * 1.5 + 1.2 * 2.5)
     assert gap.vertex.tolist() == [-1, 2]
     assert gap.kind == "smooth"
@@ -31,7 +30,5 @@ def test_at_a_kink_there_is_none() -> None:
 def test_a_minimizer_has_gap_zero() -> None:
     case = example("smooth")
     solution = bizol.minimize(case.problem, budget=300, seed=0)
-    assert (
-        bizol.smooth_gap(case.problem, solution.x).gap
-        < 1e-4 * bizol.smooth_gap(case.problem, np.zeros(3)).gap
-    )
+    before, after = (bizol.smooth_gap(case.problem, x).gap for x in (np.zeros(3), solution.x))
+    assert after < 1e-4 * before

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ def test_the_statement_holds() -> None:
 
 
 def test_on_one_kink_by_hand() -> None:
-    """At (0, 0.4) the first entry of g ranges over [−0.7, 1.3], so it is best at 0; the second is 0.8."""
+    """At (0, 0.4) g₁ ranges over [−0.7, 1.3], so it is best at 0; g₂ is 0.8."""
     gap = bizol.clarke_gap(vee().problem, [0.0, 0.4])
     assert gap.gap == pytest.approx(0.8 * 1.4)
     assert gap.hypergradient.value == pytest.approx([0, 0.8], abs=1e-8)
@@ -45,9 +46,7 @@ def test_for_any_set_it_agrees_with_a_grid(feasible_set: Any, x: list[float]) ->
         return
     generators = clarke_subdifferential(problem, np.array(x)).generators
     low, high = generators.min(axis=0), generators.max(axis=0)  # the hull is a rectangle here
-    grid = np.array(
-        [[a, b] for a in np.linspace(low[0], high[0], 81) for b in np.linspace(low[1], high[1], 81)]
-    )
+    grid = np.array(list(product(*np.linspace(low, high, 81).T)))
     gaps = [g @ (np.array(x) - feasible_set.minimize_linear(g)) for g in grid]
     exact = bizol.clarke_gap(problem, x).gap
     assert exact <= min(gaps) + 1e-8

@@ -15,7 +15,7 @@ def test_the_statement_holds() -> None:
 
 
 def test_the_variance_falls_as_one_over_b() -> None:
-    """Ratio of two variances of 3,000 estimates each: relative standard error about 5 %, so 25 % is five of them."""
+    """The relative standard error of the ratio is about 5 %, so 25 % is five of them."""
     case = example("box")
     x = next(decisions(case, 1))
     spread = [estimates(case, x, batch=batch, count=3000).var(axis=0).sum() for batch in (1, 8)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bizol import AncillaryFunction
+from bizol.structure import AncillaryFunction
 from bizol.verification.algorithm import lemma_2
 from bizol.verification.finding import decisions, example, numerical_gradient
 
@@ -18,6 +18,5 @@ def test_the_gradient_of_the_ancillary_function_agrees_with_differences(kind: st
     case = example(kind)
     ancillary = AncillaryFunction(case.problem, 0.3)
     for x in decisions(case, 3):
-        assert ancillary.gradient(x) == pytest.approx(
-            numerical_gradient(ancillary.value, x, 1e-5), abs=1e-7
-        )
+        expected = numerical_gradient(ancillary.value, x, 1e-5)
+        assert ancillary.gradient(x) == pytest.approx(expected, abs=1e-7)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bizol import AncillaryFunction
+from bizol.structure import AncillaryFunction
 from bizol.structure.clarke import approximate_hypergradient
 from bizol.verification.algorithm import lemma_3
 from bizol.verification.finding import vee

@@ -6,11 +6,12 @@ import numpy as np
 
 import bizol
 from bizol.structure.clarke import clarke_subdifferential
+from bizol.structure.hulls import Hull
 from bizol.verification.finding import vee
 from bizol.verification.geometry import proposition_1
 
 
-def rows(hull: bizol.followers.Hull) -> set[tuple[float, ...]]:
+def rows(hull: Hull) -> set[tuple[float, ...]]:
     return {tuple(row) for row in hull.generators.round(12).tolist()}
 
 

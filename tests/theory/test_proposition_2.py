@@ -1,11 +1,11 @@
-"""Proposition 2: the anchored model has the right kinks, g_δ is its smoothed gradient and a Goldstein subgradient."""
+"""Proposition 2: the kinks of the anchored model, its smoothed gradient, Goldstein subgradients."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from bizol import AnchoredModel
+from bizol.structure import AnchoredModel
 from bizol.structure.clarke import approximate_hypergradient, clarke_subdifferential
 from bizol.verification.finding import decisions, example, numerical_gradient, vee
 from bizol.verification.geometry import proposition_2
@@ -28,16 +28,12 @@ def test_the_model_agrees_with_the_objective_at_the_anchor_and_keeps_its_clarke_
     case = vee()
     model = AnchoredModel(case.problem, np.zeros(2))
     for x in (np.zeros(2), np.array([0.5, 0.7])):
-        assert (
-            AnchoredModel(case.problem, x).value(x) == AnchoredModel(case.problem, x).anchor.value
-        )
-    assert model.value(np.array([0.5, -0.25])) == pytest.approx(
-        0.75 + 0.15 + 0.05
-    )  # φ is linear: Q_x = φ̃
-    ours, theirs = (
-        model.subdifferential(np.zeros(2)),
-        clarke_subdifferential(case.problem, np.zeros(2)),
-    )
+        here = AnchoredModel(case.problem, x)
+        assert here.value(x) == here.anchor.value
+    # φ is linear, so Q_x = φ̃.
+    assert model.value(np.array([0.5, -0.25])) == pytest.approx(0.75 + 0.15 + 0.05)
+    ours = model.subdifferential(np.zeros(2))
+    theirs = clarke_subdifferential(case.problem, np.zeros(2))
     assert np.array_equal(ours.generators, theirs.generators)
 
 
@@ -48,9 +44,8 @@ def test_the_gradient_of_the_smoothed_model_is_the_hypergradient_at_the_anchor_o
     case = example(kind)
     x, other = decisions(case, 2)
     model = AnchoredModel(case.problem, x)
-    assert model.smoothed_gradient(x, 0.3).value == pytest.approx(
-        approximate_hypergradient(case.problem, x, 0.3).value
-    )
+    here = approximate_hypergradient(case.problem, x, 0.3).value
+    assert model.smoothed_gradient(x, 0.3).value == pytest.approx(here)
     there = numerical_gradient(lambda u: model.smoothed_value(u, 0.3), other, 1e-5)
     assert model.smoothed_gradient(other, 0.3).value == pytest.approx(there, abs=1e-7)
 

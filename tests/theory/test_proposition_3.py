@@ -15,7 +15,7 @@ def test_the_statement_holds() -> None:
 
 
 def test_the_bias_beside_a_kink_by_hand() -> None:
-    """φ̃ = |x₁| + ... at distance 0.05 from the kink, δ = 0.1, n = 2: the share of the disk beyond the kink, twice."""
+    """At distance 0.05 from a kink of |x₁|, δ = 0.1: twice the share of the disk beyond it."""
     bias = structural_bias(vee().problem, np.array([0.05, 1.0]), 0.1)
     beyond = np.arccos(0.5) / np.pi - 0.5 * np.sqrt(0.75) / np.pi  # circular segment of height 1/2
     assert bias.distance == pytest.approx(2 * beyond)

@@ -15,8 +15,10 @@ def test_the_statement_holds() -> None:
 
 
 def test_the_curvature_is_the_norm_of_the_second_derivative() -> None:
-    """z ↦ r z/‖z‖ at ‖z‖ = r: the Jacobian changes fastest, by 2/(√3 r), in a direction that is found numerically."""
-    follower, step, best = BallProjection(np.eye(3), np.zeros(3), 2.0), 1e-5, 0.0
+    """At ‖z‖ = r the Jacobian of r z/‖z‖ changes by 2/(√3 r) at most, found over directions."""
+    follower = BallProjection(np.eye(3), np.zeros(3), 2.0)
+    step = 1e-5
+    best = 0.0
     x = np.array([2.0, 0.0, 0.0])
     for angle in np.linspace(0, np.pi, 400):
         v = np.array([np.cos(angle), np.sin(angle), 0.0])

@@ -17,7 +17,7 @@ def test_the_statement_holds() -> None:
 
 
 def test_the_direction_tends_to_the_gradient_quadratically_by_symmetry() -> None:
-    """The bound says O(δ); on a response with two derivatives the odd term cancels and it is O(δ²)."""
+    """The bound is O(δ); with two derivatives the odd term cancels, and it is O(δ²)."""
     case = example("smooth")
     x = next(decisions(case, 1))
     gradient = bizol.smooth_gap(case.problem, x).hypergradient.value

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import pi
+
 import pytest
 
 from bizol.theory import Constants, theorem_1
@@ -19,18 +21,11 @@ def test_the_statement_holds() -> None:
 def test_the_right_side_by_hand() -> None:
     bound = theorem_1(SIMPLE, delta=0.5, batch=9, step=0.1, horizon=20, initial_gap=7)
     assert bound.descent == pytest.approx(7 / 2)
-    smoothness = (
-        1
-        + 2 * 6
-        + 6 * (3 + 4 * 6)
-        + (2 * (3 * 3.141592653589793 / 4) ** -1 * 2 / 2) * 5 * 6 * 2 / 0.5
-    )
+    bend = 2 * (3 * pi / 4) ** -1 * 2 / 2  # c(4), roughly
+    smoothness = 1 + 2 * 6 + 6 * (3 + 4 * 6) + bend * 5 * 6 * 2 / 0.5
     assert bound.curvature == pytest.approx(SIMPLE.smoothness(0.5) * 4 * 0.1 / 2)
     assert SIMPLE.smoothness(0.5) == pytest.approx(smoothness, rel=0.05)
     assert bound.bias == pytest.approx(2 * (2 + 6 * 4) * 6 * 0.5)
-    assert bound.variance == pytest.approx(
-        2 * (16 * (2 * 3.141592653589793) ** 0.5 * 4) ** 0.5 * 5 * 6 / 3
-    )
-    assert bound.total == pytest.approx(
-        bound.descent + bound.curvature + bound.bias + bound.variance
-    )
+    assert bound.variance == pytest.approx(2 * (16 * (2 * pi) ** 0.5 * 4) ** 0.5 * 5 * 6 / 3)
+    parts = (bound.descent, bound.curvature, bound.bias, bound.variance)
+    assert bound.total == pytest.approx(sum(parts))

@@ -1,9 +1,8 @@
-"""The cases: bilevel problems from public sources, each with a start, a best known value and a half
-of the suite.
+"""The cases: bilevel problems from public sources, one file per family.
 
-Every response is single-valued, deterministic and solved to about 10⁻¹⁰ or better. The halves
-alternate within each family, so that what is tuned on one half meets the same kinds of problems on
-the other. One file per family.
+Each has a start, a best known value and belongs to one half of the suite. Every response is
+single-valued, deterministic and solved to about 10⁻¹⁰ or better. The halves alternate within each
+family, so that what is tuned on one half meets the same kinds of problems on the other.
 """
 
 from __future__ import annotations

@@ -10,11 +10,10 @@ from bizol.arrays import Point
 
 
 def _allocation(name: str, n: int, split: Split, seed: int, *, kinked: bool) -> Case:
-    """Return a budget shared out among markets whose answers rise in an S and saturate: J. Little,
-    1979.
+    """Return a budget shared out among markets whose answers rise in an S and saturate.
 
-    Neighbors take a little of each other's customers. With `kinked`, the answer is a ramp between
-    two thresholds.
+    After J. Little, 1979. Neighbors take a little of each other's customers. With `kinked`, the
+    answer is a ramp between two thresholds.
     """
     rng = np.random.default_rng([seed, n, 81])
     top, threshold = rng.uniform(0.5, 1.5, n), rng.uniform(0.3, 1.0, n) / n * 2

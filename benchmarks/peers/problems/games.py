@@ -11,8 +11,7 @@ from bizol.feasible_sets import FeasibleSet
 
 
 def _cournot(name: str, firms: int, feasible_set: FeasibleSet, split: Split, seed: int) -> Case:
-    """Return taxes on firms that compete in quantities, with capacities, against damage from what
-    they make.
+    """Return taxes on firms that compete in quantities, against damage from what they make.
 
     Firm i answers yᵢ = clip((a − bY − cᵢ − xᵢ)/(b + dᵢ), 0, capᵢ) to the total Y; the one Y that
     agrees with its sum is found exactly among the kinks (an aggregative game: R. Cornes and R.
@@ -26,7 +25,7 @@ def _cournot(name: str, firms: int, feasible_set: FeasibleSet, split: Split, see
 
     def follower(x: Point) -> Point:
         # Σ yᵢ(Y) falls with Y, linearly between kinks: where a firm leaves its capacity, and where
-        # it leaves the market
+        # it leaves the market.
         room = height - cost - x
         kinks = np.sort(
             np.concatenate([room, room - cap * (steep + bend), [0.0, steep * cap.sum()]]) / steep
@@ -51,7 +50,8 @@ def _cournot(name: str, firms: int, feasible_set: FeasibleSet, split: Split, see
         follower,
         feasible_set,
         split=split,
-        source="R. Cornes and R. Hartley, Economic Theory 51, 2012 (aggregative games; data are drawn)",
+        source="R. Cornes and R. Hartley, Economic Theory 51, 2012 "
+        "(aggregative games; data are drawn)",
         tags="game kinks multimodal",
     )
 
@@ -72,11 +72,11 @@ def cournot_small_ball() -> Case:
 
 
 def charging() -> Case:
-    """Prices of eight hours for four fleets that charge: a congestion game, by best responses until
-    they stand still.
+    """Prices of eight hours for four fleets that charge: a congestion game.
 
-    Fleet i minimizes ½d‖y‖² + (x + base + s Σ_j y_j)ᵀy over 0 ≤ y ≤ cap with a fixed sum (the game
-    of Z. Ma, D. Callaway and I. Hiskens, 2013). Prices keep their mean.
+    Its equilibrium is found by best responses, repeated until they stand still. Fleet i minimizes
+    ½d‖y‖² + (x + base + s Σ_j y_j)ᵀy over 0 ≤ y ≤ cap with a fixed sum (the game of Z. Ma, D.
+    Callaway and I. Hiskens, 2013). Prices keep their mean.
     """
     rng = np.random.default_rng(71)
     hours, fleets = 8, 4
@@ -92,7 +92,7 @@ def charging() -> Case:
             for i in range(fleets):
                 others = y.sum(axis=0) - y[i]
                 # ½(d + 2s)‖y‖² + (x + base + s·others)ᵀy: the nearest point to the wish, as all
-                # hours bend alike
+                # hours bend alike.
                 wish = -(x + base + steep * others) / (bend + 2 * steep)
                 y[i] = _share_out(wish, caps[i], need[i])
             if np.abs(y - before).max() <= 1e-13:
@@ -102,9 +102,10 @@ def charging() -> Case:
     def load(y: Point) -> Point:
         return np.asarray(y.reshape(fleets, hours).sum(axis=0)) - wanted
 
+    # The mean price is one.
     chosen = bizol.Polytope(
         A_eq=np.ones((1, hours)), b_eq=[8.0], lower=np.zeros(hours), upper=3 * np.ones(hours)
-    )  # the mean price is one
+    )
     by_y = np.tile(np.eye(hours), (1, fleets))
 
     def residuals(x: Point, y: Point) -> Point:
@@ -120,7 +121,8 @@ def charging() -> Case:
         follower,
         chosen,
         split="report",
-        source="Z. Ma, D. Callaway and I. Hiskens, IEEE Transactions on Control Systems Technology 21, 2013",
+        source="Z. Ma, D. Callaway and I. Hiskens, "
+        "IEEE Transactions on Control Systems Technology 21, 2013",
         tags="game kinks",
         start=np.array([3.0, 2.0, 2.0, 1.0, 0.0, 0.0, 0.0, 0.0]),
         residuals=residuals,
@@ -128,10 +130,10 @@ def charging() -> Case:
 
 
 def _share_out(wish: Point, cap: float, total: float) -> Point:
-    """Return the point of {0 ≤ y ≤ cap, Σ y = total} nearest to the wish: clip(wish + level), its
-    level exact.
+    """Return the point of {0 ≤ y ≤ cap, Σ y = total} nearest to the wish: clip(wish + level).
 
-    The sum rises with the level, linearly between kinks at −wish and cap − wish.
+    The sum rises with the level, linearly between kinks at −wish and cap − wish, so that the level
+    is exact.
     """
     kinks = np.sort(np.concatenate([-wish, cap - wish]))
     sums = np.clip(wish + kinks[:, None], 0.0, cap).sum(axis=1)

@@ -19,7 +19,10 @@ def _diabetes() -> tuple[Points, Point, Points, Point]:
 
 
 def _halved(inputs: Points, target: Point, seed: int) -> tuple[Points, Point, Points, Point]:
-    """Return training and validation halves; inputs are standardized by the training half, the target centered."""
+    """Return training and validation halves.
+
+    Inputs are standardized by the training half, and the target is centered by it.
+    """
     order = np.random.default_rng(seed).permutation(len(target))
     train, valid = order[: len(order) // 2], order[len(order) // 2 :]
     mean, scale = inputs[train].mean(axis=0), inputs[train].std(axis=0)
@@ -39,9 +42,10 @@ def _validation(inputs: Points, target: Point, n: int) -> tuple[bizol.Objective,
     def residuals(x: Point, y: Point) -> Point:
         return np.asarray((inputs @ y - target) / size)
 
-    return squares(
+    objective = squares(
         residuals, lambda x, y: np.zeros((len(target), n)), lambda x, y: inputs / size
-    ), residuals
+    )
+    return objective, residuals
 
 
 def ridge_weights() -> Case:
@@ -58,7 +62,8 @@ def ridge_weights() -> Case:
         lambda x: np.linalg.solve(gram + np.diag(np.exp(x)), moment),
         bizol.Box(-8 * np.ones(10), 4 * np.ones(10)),
         split="tune",
-        source="J. Kunapuli and others, Optimization Methods and Software 23, 2008; scikit-learn's diabetes data",
+        source="J. Kunapuli and others, Optimization Methods and Software 23, 2008; "
+        "scikit-learn's diabetes data",
         tags="hyperparameters smooth multimodal",
         residuals=residuals,
     )
@@ -68,9 +73,8 @@ def elastic_net() -> Case:
     """An elastic net: the logarithms of its two penalties, chosen on held-out data."""
     inputs, target, held, answers = _diabetes()
     rng = np.random.default_rng(5)
-    inputs = np.hstack(
-        [inputs, rng.standard_normal((len(inputs), 20))]
-    )  # twenty features that say nothing
+    # Twenty features that say nothing.
+    inputs = np.hstack([inputs, rng.standard_normal((len(inputs), 20))])
     held = np.hstack([held, rng.standard_normal((len(held), 20))])
     gram, moment = inputs.T @ inputs / len(target), inputs.T @ target / len(target)
     objective, residuals = _validation(held, answers, 2)
@@ -80,7 +84,8 @@ def elastic_net() -> Case:
         lambda x: _soft_descent(gram, moment, np.full(30, np.exp(x[0])), float(np.exp(x[1]))),
         bizol.Box([-7, -7], [0, 2]),
         split="report",
-        source="H. Zou and T. Hastie, J. Royal Statistical Society B 67, 2005; scikit-learn's diabetes data",
+        source="H. Zou and T. Hastie, J. Royal Statistical Society B 67, 2005; "
+        "scikit-learn's diabetes data",
         tags="hyperparameters kinks multimodal",
         start=[-6.5, 1.5],
         residuals=residuals,
@@ -98,7 +103,8 @@ def weighted_lasso() -> Case:
         lambda x: _soft_descent(gram, moment, np.exp(x), 0.02),
         bizol.Box(-6 * np.ones(10), np.zeros(10)),
         split="tune",
-        source="H. Zou, Journal of the American Statistical Association 101, 2006; scikit-learn's diabetes data",
+        source="H. Zou, Journal of the American Statistical Association 101, 2006; "
+        "scikit-learn's diabetes data",
         tags="hyperparameters kinks multimodal",
         start=-np.ones(10),
         residuals=residuals,
@@ -106,7 +112,10 @@ def weighted_lasso() -> Case:
 
 
 def _soft_descent(gram: Points, moment: Point, lasso: Point, ridge: float) -> Point:
-    """Minimize ½ yᵀ(gram + ridge I)y − momentᵀy + Σ lassoᵢ|yᵢ| by coordinate descent, and polish on its support."""
+    """Minimize ½ yᵀ(gram + ridge I)y − momentᵀy + Σ lassoᵢ|yᵢ|.
+
+    By coordinate descent, polished by a linear system on the support.
+    """
     hessian = gram + ridge * np.eye(moment.size)
     y = np.zeros(moment.size)
     for _ in range(2000):
@@ -129,7 +138,10 @@ def _soft_descent(gram: Points, moment: Point, lasso: Point, ridge: float) -> Po
 
 
 def logistic_ridge() -> Case:
-    """Logistic regression with one ridge penalty for each of thirty features, on scikit-learn's breast cancer data."""
+    """Logistic regression with one ridge penalty for each of thirty features.
+
+    On scikit-learn's breast cancer data; by damped Newton steps.
+    """
     from scipy.special import expit
     from sklearn.datasets import load_breast_cancer
 
@@ -140,23 +152,24 @@ def logistic_ridge() -> Case:
     signs, held_signs = np.sign(target), np.sign(answers)
     rows, held_rows = train * signs[:, None], held * held_signs[:, None]
 
+    def cost(y: Point, penalty: Point) -> float:
+        return float(_logistic(rows, y) + penalty @ y**2 / 2)
+
     def follower(x: Point) -> Point:
-        penalty, y = np.exp(x), np.zeros(30)
+        penalty = np.exp(x)
+        y = np.zeros(30)
         for _ in range(100):
             misses = expit(-rows @ y)
             gradient = penalty * y - rows.T @ misses / len(rows)
-            hessian = np.diag(penalty) + (rows * (misses * (1 - misses))[:, None]).T @ rows / len(
-                rows
-            )
+            curvature = (misses * (1 - misses))[:, None]
+            hessian = np.diag(penalty) + (rows * curvature).T @ rows / len(rows)
             move = np.linalg.solve(hessian, gradient)
-            drop, length, cost = (
-                float(gradient @ move),
-                1.0,
-                _logistic(rows, y) + penalty @ y**2 / 2,
-            )
-            while length > 1e-8 and _logistic(rows, y - length * move) + penalty @ (
-                y - length * move
-            ) ** 2 / 2 > (cost - 1e-4 * length * drop + 1e-14):
+            drop = float(gradient @ move)
+            now = cost(y, penalty)
+            length = 1.0
+            while length > 1e-8:
+                if cost(y - length * move, penalty) <= now - 1e-4 * length * drop + 1e-14:
+                    break
                 length /= 2
             y = y - length * move
             if np.abs(move).max() <= 1e-11 * max(1.0, float(np.abs(y).max())):

@@ -14,11 +14,10 @@ from bizol.followers import QuadraticProgram
 
 
 def bard_1988_1() -> Case:
-    """J. F. Bard, Convex two-level optimization, 1988, example 1: φ* = 17 at (1, 0), a second local
-    solution at (5, 2).
+    """J. F. Bard, Convex two-level optimization, 1988, example 1: φ* = 17 at (1, 0).
 
-    The lower level, (y − 1)² − 1.5 x y with y ≤ 3x − 3, y ≥ 2x − 8, y ≤ 7 − x, y ≥ 0, is solved by
-    clipping; it is feasible for 1 ≤ x ≤ 5.
+    There is a second local solution at (5, 2). The lower level, (y − 1)² − 1.5 x y with y ≤ 3x − 3,
+    y ≥ 2x − 8, y ≤ 7 − x, y ≥ 0, is solved by clipping; it is feasible for 1 ≤ x ≤ 5.
     """
 
     def follower(x: Point) -> Point:
@@ -43,7 +42,7 @@ def bard_1988_1() -> Case:
 
 
 def bard_1988_2() -> Case:
-    """J. F. Bard, 1988, example 2: two followers, each a quadratic program, share resources; φ* = −6600."""
+    """J. F. Bard, 1988, example 2: two quadratic programs share resources; φ* = −6600."""
     bound = np.array([10.0, 5.0, 15.0, 20.0])
     mix = np.array([[0.4, 0.7], [0.6, 0.3]])
     zero = np.zeros((2, 2))
@@ -80,7 +79,10 @@ def bard_1988_2() -> Case:
 
 
 def shimizu_aiyoshi_1981() -> Case:
-    """K. Shimizu and E. Aiyoshi, 1981, example 2: φ* = 225 at (20, 5), where y = clip(x, 0, 10) is (10, 5)."""
+    """K. Shimizu and E. Aiyoshi, 1981, example 2: φ* = 225 at x = (20, 5).
+
+    There y = clip(x, 0, 10) is (10, 5).
+    """
     chosen = bizol.Polytope(
         A_ub=[[-1, -2], [1, 1]], b_ub=[-30, 25], lower=[-np.inf, -np.inf], upper=[np.inf, 15]
     )
@@ -101,12 +103,11 @@ def shimizu_aiyoshi_1981() -> Case:
 
 
 def aiyoshi_shimizu_1984() -> Case:
-    """E. Aiyoshi and K. Shimizu, 1984, example 2, its joint constraint x₁ + x₂ + y₁ − 2y₂ ≤ 40 as a
-    penalty.
+    """E. Aiyoshi and K. Shimizu, 1984, example 2, its joint constraint as a penalty.
 
-    The follower minimizes (y₁ − x₁ + 20)² + (y₂ − x₂ + 20)² over 2yᵢ ≤ xᵢ − 10 and −10 ≤ yᵢ ≤ 20.
-    φ* = 0 at (0, 0), where the penalty is zero, as in the original; its often cited 5 at (25, 30)
-    is a local solution.
+    The constraint is x₁ + x₂ + y₁ − 2y₂ ≤ 40. The follower minimizes (y₁ − x₁ + 20)² +
+    (y₂ − x₂ + 20)² over 2yᵢ ≤ xᵢ − 10 and −10 ≤ yᵢ ≤ 20. φ* = 0 at (0, 0), where the penalty is
+    zero, as in the original; its often cited 5 at (25, 30) is a local solution.
     """
 
     def excess(x: Point, y: Point) -> float:
@@ -122,14 +123,18 @@ def aiyoshi_shimizu_1984() -> Case:
         lambda x: np.clip(x - 20, -10.0, np.clip((x - 10) / 2, -10.0, 20.0)),
         bizol.Box([0, 0], [50, 50]),
         split="report",
-        source="E. Aiyoshi and K. Shimizu, IEEE Transactions on Automatic Control 29, 1984; BOLIB (penalized)",
+        source="E. Aiyoshi and K. Shimizu, IEEE Transactions on Automatic Control 29, 1984; "
+        "BOLIB (penalized)",
         tags="literature kinks multimodal known",
         start=[40.0, 20.0],
     )
 
 
 def clark_westerberg_1990() -> Case:
-    """P. A. Clark and A. W. Westerberg, 1990, example 1: φ* = 5 at (1, 3), a second local solution at x = 5."""
+    """P. A. Clark and A. W. Westerberg, 1990, example 1: φ* = 5 at (1, 3).
+
+    There is a second local solution at x = 5.
+    """
 
     def follower(x: Point) -> Point:
         at = np.clip(x, 0.0, 6.0)
@@ -153,10 +158,9 @@ def clark_westerberg_1990() -> Case:
 
 
 def falk_liu_1995() -> Case:
-    """J. E. Falk and J. Liu, 1995: the follower copies the leader within [½, 3/2]²; φ* = −2.25 at
-    (¾, ¾).
+    """J. E. Falk and J. Liu, 1995: the follower copies the leader within [½, 3/2]².
 
-    BOLIB lists −2.1962, the value at (√3/2, √3/2).
+    φ* = −2.25 at (¾, ¾); BOLIB lists −2.1962, the value at (√3/2, √3/2).
     """
     return make_case(
         "falk-liu-1995",
@@ -201,7 +205,7 @@ def muu_quy_2003_1() -> Case:
 
 
 def muu_quy_2003_2() -> Case:
-    """L. D. Muu and N. V. Quy, 2003, example 2: they report 0.6426 at (0.609, 0.391); φ* is 23/36."""
+    """L. D. Muu and N. V. Quy, 2003, example 2: φ* = 23/36 (they report 0.6426)."""
     follower = QuadraticProgram(
         P=[[2, 1, 0], [1, 1, 0], [0, 0, 1]],
         q=[1, 1, 0],
@@ -229,7 +233,10 @@ def muu_quy_2003_2() -> Case:
 
 
 def visweswaran_1996() -> Case:
-    """The quadratic example of V. Visweswaran and others, 1996: φ* = −1.2099 at x = 17/9, y = (8/9, 0)."""
+    """V. Visweswaran and others, 1996, the quadratic example: φ* = −1.2099 at x = 17/9.
+
+    There y = (8/9, 0).
+    """
     rows = np.array([[5.0, 4.0], [-5.0, 4.0], [-4.0, 5.0], [4.0, 5.0], [-1.0, 0.0], [0.0, -1.0]])
     follower = QuadraticProgram(
         P=8 * np.eye(2),
@@ -249,8 +256,8 @@ def visweswaran_1996() -> Case:
         lambda x: follower(np.clip(x, 0.0, 17 / 9)),
         bizol.Box([0], [17 / 9]),  # where the follower has an answer
         split="tune",
-        source="V. Visweswaran, C. Floudas, M. Ierapetritou and E. Pistikopoulos, State of the Art in Global "
-        "Optimization, 1996",
+        source="V. Visweswaran, C. Floudas, M. Ierapetritou and E. Pistikopoulos, "
+        "State of the Art in Global Optimization, 1996",
         tags="literature kinks known",
         start=[0.5],
     )
@@ -259,8 +266,8 @@ def visweswaran_1996() -> Case:
 def colson_2002_5() -> Case:
     """B. Colson, BIPA problem 5, 2002: φ* ≈ 2.75 at x = 1.94.
 
-    The follower's cost e^{y₁} + y₁² + 4y₁ + 2y₂² − 6y₂ rises in y₁, and so do its constraints: y₁ =
-    0, and y₂ is clipped below ln(15 − 6x).
+    The follower's cost e^{y₁} + y₁² + 4y₁ + 2y₂² − 6y₂ rises in y₁, and so do its constraints:
+    y₁ = 0, and y₂ is clipped below ln(15 − 6x).
     """
 
     def follower(x: Point) -> Point:
@@ -329,7 +336,8 @@ def _outrata(name: str, split: Split, *, bent: bool) -> Case:
         follower,
         bizol.Box([0], [10]),
         split=split,
-        source="J. V. Outrata, SIAM Journal on Optimization 4, 1994; F. Facchinei, H. Jiang and L. Qi, 1999",
+        source="J. V. Outrata, SIAM Journal on Optimization 4, 1994; "
+        "F. Facchinei, H. Jiang and L. Qi, 1999",
         tags="literature kinks known" if bent else "literature kinks",
         start=[0.5],
         residuals=residuals,

@@ -15,8 +15,9 @@ def _consumers(
 ) -> Case:
     """Return the profit from consumers with quadratic utility and a limited budget.
 
-    Consumer i maximizes uᵢᵀy − ½ yᵀDᵢy − xᵀy subject to xᵀy ≤ wᵢ and 0 ≤ y ≤ cᵢ: y = clip((u − (1 +
-    λ)x)/d, 0, c), with the multiplier λ of the budget found exactly among its kinks.
+    Consumer i maximizes uᵢᵀy − ½ yᵀDᵢy − xᵀy subject to xᵀy ≤ wᵢ and 0 ≤ y ≤ cᵢ:
+    y = clip((u − (1 + λ)x)/d, 0, c), with the multiplier λ of the budget found exactly among its
+    kinks.
     """
     rng = np.random.default_rng([seed, goods, 41])
     utility, bend = rng.uniform(0.5, 3.0, (count, goods)), rng.uniform(0.5, 2.0, (count, goods))
@@ -30,22 +31,20 @@ def _consumers(
 
     def follower(x: Point) -> Point:
         prices = np.maximum(x, 1e-3)
-        # spending falls with λ, linearly between kinks: where a good leaves its cap, and where it
-        # drops out
+        # Spending falls with λ, linearly between kinks: where a good leaves its cap, and where it
+        # drops out.
         kinks = np.hstack(
             [utility / prices - 1, (utility - bend * cap) / prices - 1, np.zeros((count, 1))]
         )
         kinks = np.sort(np.maximum(kinks, 0.0), axis=1)  # (count, 2 goods + 1)
-        spent = (
-            np.clip((utility - (1 + kinks.T[..., None]) * prices) / bend, 0.0, cap) @ prices
-        )  # (2 goods + 1, count)
+        bundles = np.clip((utility - (1 + kinks.T[..., None]) * prices) / bend, 0.0, cap)
+        spent = bundles @ prices  # (2 goods + 1, count)
         after = np.argmax(spent <= wealth[None], axis=0)  # the first kink where the budget suffices
         before = np.maximum(after - 1, 0)
         drop = spent[before, everyone] - spent[after, everyone]
         part = np.divide(spent[before, everyone] - wealth, drop, out=np.ones(count), where=drop > 0)
-        multiplier = kinks[everyone, before] + part * (
-            kinks[everyone, after] - kinks[everyone, before]
-        )
+        low, high = kinks[everyone, before], kinks[everyone, after]
+        multiplier = low + part * (high - low)
         return bundle(np.where(after == 0, 0.0, multiplier), prices).ravel()
 
     def sold(y: Point) -> Point:
@@ -61,7 +60,8 @@ def _consumers(
         follower,
         feasible_set,
         split=split,
-        source="B. Colson, P. Marcotte and G. Savard, Annals of Operations Research 153, 2007 (the form)",
+        source="B. Colson, P. Marcotte and G. Savard, Annals of Operations Research 153, 2007 "
+        "(the form)",
         tags="prices kinks multimodal",
     )
 
@@ -74,7 +74,7 @@ def consumers_box() -> Case:
 
 
 def consumers_polytope() -> Case:
-    """Prices of eight goods for thirty consumers, the mean price capped and neighbors kept close."""
+    """Prices of eight goods for thirty consumers, with a capped mean and close neighbors."""
     close = np.vstack([sign * (np.eye(8)[:-1] - np.eye(8)[1:]) for sign in (1, -1)])
     chosen = bizol.Polytope(
         A_ub=np.vstack([np.ones((1, 8)), close]),
@@ -88,19 +88,19 @@ def consumers_polytope() -> Case:
 def _logit(
     name: str, products: int, segments: int, feasible_set: FeasibleSet, split: Split, seed: int
 ) -> Case:
-    """Return revenue under a mixture of logit demands, which has several peaks: W. Hanson and K. Martin, 1996."""
+    """Return revenue under a mixture of logit demands, which has several peaks.
+
+    After W. Hanson and K. Martin, 1996.
+    """
     rng = np.random.default_rng([seed, products, 51])
     appeal = rng.uniform(0.0, 6.0, (segments, products))
-    sensitivity, weight = (
-        np.exp(rng.uniform(-1.0, 1.5, segments)),
-        rng.dirichlet(2 * np.ones(segments)),
-    )
+    sensitivity = np.exp(rng.uniform(-1.0, 1.5, segments))
+    weight = rng.dirichlet(2 * np.ones(segments))
     expense = rng.uniform(0.1, 0.5, products)
 
     def follower(x: Point) -> Point:
-        wish = np.hstack(
-            [appeal - sensitivity[:, None] * x, np.zeros((segments, 1))]
-        )  # the last buys nothing
+        nothing = np.zeros((segments, 1))  # the appeal of buying nothing
+        wish = np.hstack([appeal - sensitivity[:, None] * x, nothing])
         share = np.exp(wish - wish.max(axis=1, keepdims=True))
         return np.asarray(weight @ (share / share.sum(axis=1, keepdims=True))[:, :-1])
 

@@ -35,17 +35,16 @@ def _demand_response(
     def residuals(x: Point, y: Point) -> Point:
         return np.concatenate([weight * x, output @ y - wanted])
 
-    by_x, by_y = (
-        np.vstack([weight * np.eye(n), np.zeros((m, n))]),
-        np.vstack([np.zeros((n, m)), output]),
-    )
+    by_x = np.vstack([weight * np.eye(n), np.zeros((m, n))])
+    by_y = np.vstack([np.zeros((n, m)), output])
     return make_case(
         name,
         squares(residuals, lambda x, y: by_x, lambda x, y: by_y),
         follower,
         feasible_set,
         split=split,
-        source="A. Bemporad, M. Morari, V. Dua and E. Pistikopoulos, Automatica 38, 2002 (the form; data are drawn)",
+        source="A. Bemporad, M. Morari, V. Dua and E. Pistikopoulos, Automatica 38, 2002 "
+        "(the form; data are drawn)",
         tags="mpqp kinks multimodal",
         residuals=residuals,
     )
@@ -59,7 +58,7 @@ def mpqp_box() -> Case:
 
 
 def mpqp_polytope() -> Case:
-    """A quadratic program of ten variables that follows twelve decisions with two totals to keep."""
+    """A quadratic program of ten variables that follows twelve decisions with two totals."""
     pairs = np.vstack([np.r_[np.ones(6), np.zeros(6)], np.r_[np.zeros(6), np.ones(6)]])
     chosen = bizol.Polytope(
         A_ub=pairs, b_ub=[3.0, 2.0], lower=-1.5 * np.ones(12), upper=1.5 * np.ones(12)

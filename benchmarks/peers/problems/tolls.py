@@ -12,11 +12,10 @@ from bizol.arrays import Point, Points
 def _equilibrium(
     paths: Points, demand: Point, group: Points, free: Point, slope: Point, spread: float
 ) -> Response:
-    """Return the logit stochastic user equilibrium of C. Fisk, 1980, as a function of link tolls,
-    by damped Newton.
+    """Return the logit stochastic user equilibrium of C. Fisk, 1980, as a function of link tolls.
 
-    Costs are affine in the link flows, so that the equilibrium is the unique minimizer of a
-    strictly convex function.
+    By damped Newton steps. Costs are affine in the link flows, so that the equilibrium is the
+    unique minimizer of a strictly convex function.
     """
     bend = paths * slope @ paths.T  # how path costs rise with path flows
 
@@ -39,10 +38,8 @@ def _equilibrium(
             move, length = np.linalg.solve(np.eye(flows.size) + gain @ bend, gap), 1.0
             while length > 1e-6:
                 trial = flows - length * move
-                if (
-                    np.abs(trial - shares(base + bend @ trial)[0]).max()
-                    <= (1 - 0.1 * length) * size
-                ):
+                left = np.abs(trial - shares(base + bend @ trial)[0]).max()
+                if left <= (1 - 0.1 * length) * size:
                     break
                 length /= 2
             flows = flows - length * move
@@ -71,16 +68,17 @@ def tolls_braess() -> Case:
         follower,
         bizol.Box(np.zeros(5), 6 * np.ones(5)),
         split="tune",
-        source="D. Braess, Unternehmensforschung 12, 1968; C. Fisk, Transportation Research B 14, 1980",
+        source="D. Braess, Unternehmensforschung 12, 1968; "
+        "C. Fisk, Transportation Research B 14, 1980",
         tags="tolls smooth",
     )
 
 
 def tolls_grid() -> Case:
-    """Tolls on the twelve links of a grid of nine nodes, two pairs of origin and destination, under
-    a cap on their sum.
+    """Tolls on the twelve links of a grid of nine nodes, under a cap on their sum.
 
-    Logit route choice over the paths that never turn back (C. Fisk, 1980).
+    Two pairs of origin and destination. Logit route choice over the paths that never turn back (C.
+    Fisk, 1980).
     """
     names = [f"{r}{c}>{r}{c + 1}" for r in range(3) for c in range(2)]
     names += [f"{r}{c}>{r + 1}{c}" for r in range(2) for c in range(3)]
@@ -146,7 +144,8 @@ def _parallel(name: str, n: int, free_links: int, split: Split, seed: int) -> Ca
         follower,
         bizol.Box(np.zeros(n), 8 * np.ones(n)),
         split=split,
-        source="M. Labbé, P. Marcotte and G. Savard, Management Science 44, 1998; J. G. Wardrop, 1952",
+        source="M. Labbé, P. Marcotte and G. Savard, Management Science 44, 1998; "
+        "J. G. Wardrop, 1952",
         tags="tolls kinks multimodal",
         start=np.full(n, 3.0),
     )

@@ -14,7 +14,7 @@ from bizol.arrays import Point
 from bizol.feasible_sets import FeasibleSet
 from bizol.followers import BallProjection, BoxProjection, SimplexProjection, SmoothSaturation
 from bizol.objectives import Tracking
-from bizol.reproduction.instances import BALL, BOX, GRID, tracking_instance
+from bizol.reproduction.instances import BALL, BOX, GRID, draw_agents, tracking_instance
 
 
 @final
@@ -44,14 +44,22 @@ def _tracking(
     feasible_set: FeasibleSet | None = None,
     follower: Literal["box", "ball", "smooth", "simplex"] = "box",
 ) -> Case:
-    """Draw a tracking problem; the target is what the follower answers to a hidden decision, plus a little."""
+    """Draw a tracking problem.
+
+    The target is what the follower answers to a hidden decision, plus a little.
+    """
     rng = np.random.default_rng([regime.seed, regime.n, 7])
-    n, m, p = regime.n, regime.m, regime.outputs
-    matrix = rng.standard_normal((m, n)) * regime.gain / np.sqrt(n)
-    offset = 0.3 * rng.standard_normal(m)
-    output = rng.standard_normal((p, m)) / np.sqrt(m)
-    coupling = rng.standard_normal((n, m)) / np.sqrt(m)
-    capacity = rng.uniform(*regime.capacity, m)
+    n, m = regime.n, regime.m
+    agents = draw_agents(
+        rng,
+        n=n,
+        m=m,
+        outputs=regime.outputs,
+        gain=regime.gain,
+        baseline=0.3,
+        capacity=regime.capacity,
+    )
+    matrix, offset, capacity = agents.matrix, agents.offset, agents.capacity
     x_ref = regime.inside * regime.radius * rng.uniform(-1.0, 1.0, n)
     hidden = regime.radius * rng.uniform(-1.0, 1.0, n)
     start = regime.radius * rng.uniform(-1.0, 1.0, n)
@@ -62,30 +70,25 @@ def _tracking(
         "simplex": SimplexProjection(matrix, offset, float(m) / 10),
     }
     response = responses[follower]
-    y_ref = output @ response(hidden) + 0.1 * rng.standard_normal(p)
+    y_ref = agents.output @ response(hidden) + 0.1 * rng.standard_normal(regime.outputs)
     phi = Tracking(
         effort=regime.effort,
         tracking=regime.tracking,
         payment=regime.payment,
         x_ref=x_ref,
         y_ref=y_ref,
-        output=output,
-        coupling=coupling,
+        output=agents.output,
+        coupling=agents.coupling,
     )
 
     def residuals(x: Point, y: Point) -> Point:
-        parts = (
-            np.sqrt(regime.effort / 2) * (x - x_ref),
-            np.sqrt(regime.tracking / 2) * (output @ y - y_ref),
-        )
-        return np.concatenate(parts)
+        effort = np.sqrt(regime.effort / 2) * (x - x_ref)
+        miss = np.sqrt(regime.tracking / 2) * (agents.output @ y - y_ref)
+        return np.concatenate([effort, miss])
 
     objective = bizol.Objective(phi.value, phi.grad_x, phi.grad_y, joint=phi.joint)
-    chosen = (
-        bizol.Box(-regime.radius * np.ones(n), regime.radius * np.ones(n))
-        if feasible_set is None
-        else feasible_set
-    )
+    box = bizol.Box(-regime.radius * np.ones(n), regime.radius * np.ones(n))
+    chosen = box if feasible_set is None else feasible_set
     return make_case(
         name,
         objective,
@@ -149,7 +152,10 @@ def tracking_response_b() -> Case:
 
 
 def tracking_saturated_a() -> Case:
-    """Most agents are at their limits almost everywhere: X = [−2, 2]²⁰, capacities between 0.1 and 0.4."""
+    """Most agents are at their limits almost everywhere.
+
+    X = [−2, 2]²⁰, capacities between 0.1 and 0.4.
+    """
     regime = Regime(seed=3, radius=2.0, capacity=(0.1, 0.4), payment=0.2, gain=1.1)
     return _tracking(regime, "tracking-saturated-a", split="tune", tags="kinks multimodal")
 

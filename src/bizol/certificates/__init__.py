@@ -1,5 +1,6 @@
-"""How stationary is a point? Frank–Wolfe gaps, exact for followers of known structure, certified by
-queries for all.
+"""Frank–Wolfe gaps, which tell how stationary a point is.
+
+They are exact for followers of known structure, and certified by queries for all.
 
 smooth    G^sm(x) = max_z ⟨x − z, ∇φ̃(x)⟩                       Definition 3
 Clarke    G^c(x)  = min_{g ∈ ∂^c φ̃(x)} max_z ⟨x − z, g⟩        Definition 4

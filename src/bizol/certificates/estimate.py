@@ -11,16 +11,18 @@ from numpy.typing import ArrayLike
 
 from bizol.arrays import Point, Points, as_positive, as_size, to_numpy
 from bizol.directions import Coordinates, Directions, OrthonormalBlocks, Rademacher
-from bizol.evaluation import Evaluator
+from bizol.evaluation import Direct
 from bizol.feasible_sets.protocol import as_member
 from bizol.problem import Anchor, Problem
+from bizol.problem.follower import reach_of
 from bizol.randomness import CERTIFICATE, as_seed, generator
+from bizol.sensitivity import average_slopes
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class HypergradientEstimate:
-    """g_δ(x) from fresh queries: independent, unbiased samples, their mean and its standard error."""
+    """An estimate of g_δ(x): independent, unbiased samples, their mean and its standard error."""
 
     at: Point
     delta: float
@@ -52,28 +54,30 @@ def estimate_hypergradient(
     """Estimate g_δ(x), eq. (5), from 2·directions + 1 fresh queries.
 
     Args:
-        problem: whose follower is asked.
-        x: where.
-        delta: the smoothing radius.
+        problem: the problem whose follower is asked.
+        x: the point, in X.
+        delta: the smoothing radius δ.
         directions: how many directions; each costs two queries.
-        sampler: where to look; orthonormal blocks by default, `Sphere()` for the paper's. Each
-            direction alone must be uniform on the sphere.
+        sampler: draws the directions; orthonormal blocks by default, `Sphere()` for those of the
+            paper. Each direction alone must be uniform on the sphere.
         block: how many directions are drawn together and averaged into one independent sample. By
             default as many as leave eight samples, and at most n.
-        seed: makes it repeatable.
+        seed: makes the estimate repeatable.
 
     """
     point = as_member(x, problem.feasible_set, "x")
     as_size(directions, "directions")
-    reach = float(getattr(problem.response, "reach", np.inf))
+    reach = reach_of(problem.response)
     if as_positive(delta, "delta") > reach:
         raise ValueError(
-            f"delta must be at most {reach:g}, how far outside of X this follower answers, got {delta:g}."
+            f"delta must be at most {reach:g}, how far outside of X this follower answers, "
+            f"got {delta:g}."
         )
     if isinstance(sampler, (Coordinates, Rademacher)):
         raise ValueError(
-            f"sampler must be uniform on the sphere, direction by direction, as Sphere() and OrthonormalBlocks() are, "
-            f"for the estimate to be unbiased for g_δ; {type(sampler).__name__}() smooths in another way."
+            f"sampler must be uniform on the sphere, direction by direction, as Sphere() and "
+            f"OrthonormalBlocks() are, for the estimate to be unbiased for g_δ; "
+            f"{type(sampler).__name__}() smooths in another way."
         )
     size = max(1, min(point.size, directions // 8)) if block is None else as_size(block, "block")
     if directions < 2 * size:
@@ -83,16 +87,15 @@ def estimate_hypergradient(
         )
     count = directions // size  # independent samples
     root = as_seed(seed)
-    drawn = (sampler or OrthonormalBlocks()).draw(
-        generator(root, *CERTIFICATE), count, size, point.size
-    )
+    rng = generator(root, *CERTIFICATE)
+    drawn = (sampler or OrthonormalBlocks()).draw(rng, count, size, point.size)
     probes = delta * drawn.reshape(-1, point.size)
-    evaluator = Evaluator(problem, seed=root)
-    responses = evaluator.evaluate(np.concatenate([point[None], point + probes, point - probes]))
+    evaluator = Direct(problem, seed=root)
+    responses = evaluator.ask(np.concatenate([point[None], point + probes, point - probes]))
     anchor = problem.objective.anchor(point, responses[0, ...])
     differences = responses[1 : len(probes) + 1, ...] - responses[len(probes) + 1 :, ...]
-    slopes = to_numpy(differences @ anchor.grad_y).reshape(count, size) / (2 * delta)
-    samples = anchor.grad_x + point.size / size * np.einsum("kb,kbn->kn", slopes, drawn)
+    slopes = to_numpy(differences @ anchor.grad_y).reshape(count, size)
+    samples = anchor.grad_x + average_slopes(slopes, drawn, spacing=2 * delta)
     return HypergradientEstimate(
         at=point, delta=delta, anchor=anchor, samples=samples, queries=evaluator.queries
     )

@@ -1,1 +1,1 @@
-"""The command line, and the files it reads and writes."""
+"""The command line, and the files that it reads and writes."""

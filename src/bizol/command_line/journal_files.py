@@ -1,81 +1,29 @@
-"""A journal and the world: queries as tables, answers read from files, everything exported."""
+"""Files around a journal: queries as tables, answers read from files, exports of all executions."""
 
 from __future__ import annotations
 
 import csv
 import json
-from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
-from math import nan
 from pathlib import Path
-from typing import Any, final
+from typing import Any
 
-from bizol.evaluation import Journal, Query
-from bizol.evaluation.journal.file import Event, decoded
-from bizol.evaluation.outcomes import name_of
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Summary:
-    """Where the run of a journal stands."""
-
-    spec: dict[str, Any]
-    budget: int
-    asked: int  # different queries
-    spent: int  # executions that came to an end
-    answered: int
-    failed: int  # executions that failed
-    given_up: int  # queries that failed for good
-    pending: int
-    restarted: int  # executions that were begun again after a crash
-    iteration: int
-    best: float
-    status: str  # how the last session ended; "running" where it has not
-    seconds: float  # from the first to the last event
-
-
-def summarized(journal: Journal) -> Summary:
-    """Return where the run of a journal stands, from its rows alone."""
-    events = list(journal.events())
-    kinds = Counter(event.kind for event in events)
-    asked = Counter((event.key, event.attempt) for event in events if event.kind == "ask")
-    begun: dict[str, Any] = next(
-        (json.loads(event.info) for event in reversed(events) if event.kind == "begin"), {}
-    )
-    last = next((event for event in reversed(events) if event.kind in ("begin", "end")), None)
-    ended = (
-        json.loads(last.info) if last is not None and last.kind == "end" else {"status": "running"}
-    )
-    told = (event.info for event in reversed(events) if event.kind in ("ask", "end"))
-    bests = (json.loads(text).get("best") for text in told if text)
-    return Summary(
-        spec=journal.spec,
-        budget=begun.get("budget", 0),
-        asked=len({event.key for event in events if event.kind == "ask"}),
-        spent=kinds["ok"] + kinds["fail"],
-        answered=kinds["ok"],
-        failed=kinds["fail"],
-        given_up=kinds["gave_up"] - kinds["again"],
-        pending=len(journal.pending()),
-        restarted=asked.total() - len(asked),
-        iteration=max((event.key[0] for event in events), default=0),
-        best=next((best for best in bests if best is not None), nan),
-        status=ended["status"],
-        seconds=events[-1].time - events[0].time,
-    )
+from bizol.evaluation import Event, Journal, Query
+from bizol.evaluation.journal import AnswerError, decode
+from bizol.evaluation.query import name_of
 
 
 def queries_as_json(queries: Iterable[Query]) -> str:
     """Return queries as a JSON list of ids, decisions and seeds."""
-    return json.dumps(
-        [{"id": query.id, "x": query.x.tolist(), "seed": query.seed} for query in queries], indent=2
-    )
+    rows = [{"id": query.id, "x": query.x.tolist(), "seed": query.seed} for query in queries]
+    return json.dumps(rows, indent=2)
 
 
 def write_queries(queries: list[Query], file: Any) -> None:
-    """Write queries as CSV: id, seed, and the entries of x; numbers are written so that reading gives the same bits."""
+    """Write queries as CSV: id, seed, and the entries of x.
+
+    Numbers are written with all their digits, so that reading them gives the same bits.
+    """
     writer = csv.writer(file)
     size = queries[0].x.size if queries else 0
     writer.writerow(["id", "seed", *(f"x{i}" for i in range(size))])
@@ -83,8 +31,10 @@ def write_queries(queries: list[Query], file: Any) -> None:
 
 
 def read_answers(path: str | Path) -> dict[str, Any]:
-    """Read answers: CSV with the columns id, y0, y1, ..., or JSON, {id: [y0, y1, ...]}; `failed` or
-    null for none.
+    """Read answers from a CSV or JSON file.
+
+    CSV has the columns id, y0, y1, ..., with `failed` in place of y0 for a query without an answer.
+    JSON is {id: [y0, y1, ...]}, with null for a query without an answer.
 
     Raises:
         ValueError: naming the line, or the id, of what cannot be read.
@@ -92,47 +42,30 @@ def read_answers(path: str | Path) -> dict[str, Any]:
     """
     path = Path(path)
     text = path.read_text(encoding="utf-8-sig")
-    return _from_json(text, path) if path.suffix.lower() == ".json" else _from_csv(text, path)
+    if path.suffix.lower() == ".json":
+        return _parse_json(text, path)
+    return _parse_csv(text, path)
 
 
 def tell(journal: Journal, path: str | Path) -> int:
-    """Tell a journal the answers in a file, all of them or none; return how many are new."""
+    """Add the answers in a file to a journal, all of them or none; return how many are new."""
     answers = read_answers(path)
     try:
         return journal.tell(answers)
-    except ValueError as error:
-        place = next(
-            (
-                where
-                for name, where in _places(Path(path)).items()
-                if str(error).startswith((name, repr(name)))
-            ),
-            "",
-        )
+    except AnswerError as error:
+        place = _locate_ids(Path(path)).get(error.query, "")
         raise ValueError(f"{path}{place}: {error}") from error
 
 
 def export(journal: Journal, path: str | Path) -> int:
-    """Write every execution as a row, CSV or Parquet by the suffix; return how many there are."""
+    """Write every execution as a row of a .csv or .parquet file; return how many there are."""
     events = [event for event in journal.events() if event.kind in ("ok", "fail", "gave_up")]
     rows = [_as_row(event) for event in events]
-    sizes = [
-        max((len(event.x) // 8 for event in events), default=0),
-        max((len(e.y) // 8 for e in events), default=0),
-    ]
-    names = [
-        "id",
-        "iteration",
-        "slot",
-        "sign",
-        "replicate",
-        "attempt",
-        "outcome",
-        "seed",
-        "info",
-        "time",
-    ]
-    names += [f"{letter}{i}" for letter, size in zip("xy", sizes, strict=True) for i in range(size)]
+    names = ["id", "iteration", "slot", "sign", "replicate", "attempt", "outcome", "seed"]
+    names += ["info", "time"]
+    for letter, data in (("x", [event.x for event in events]), ("y", [e.y for e in events])):
+        size = max((len(each) // 8 for each in data), default=0)  # a number has eight bytes
+        names += [f"{letter}{i}" for i in range(size)]
     path = Path(path)
     if path.suffix.lower() == ".parquet":
         _write_parquet(rows, names, path)
@@ -153,16 +86,15 @@ def _as_row(event: Event) -> dict[str, Any]:
         "iteration": iteration,
         "slot": slot,
         "sign": sign,
-    }
-    row |= {
         "replicate": replicate,
         "attempt": event.attempt,
         "outcome": event.kind,
         "seed": event.seed,
+        "info": event.info,
+        "time": event.time,
     }
-    row |= {"info": event.info, "time": event.time}
     for letter, data in (("x", event.x), ("y", event.y)):
-        row |= {f"{letter}{i}": value for i, value in enumerate(decoded(data).tolist())}
+        row |= {f"{letter}{i}": value for i, value in enumerate(decode(data).tolist())}
     return row
 
 
@@ -177,15 +109,15 @@ def _write_parquet(rows: list[dict[str, Any]], names: list[str], path: Path) -> 
     pandas.DataFrame(rows, columns=names).to_parquet(path)
 
 
-def _from_json(text: str, path: Path) -> dict[str, Any]:
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _parse_json(text: str, path: Path) -> dict[str, Any]:
+    def refuse_repeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         names = [name for name, _ in pairs]
         if repeated := [name for name in names if names.count(name) > 1]:
             raise ValueError(f"{path}: {repeated[0]} is answered twice.")
         return dict(pairs)
 
     try:
-        answers = json.loads(text, object_pairs_hook=once)
+        answers = json.loads(text, object_pairs_hook=refuse_repeated)
     except json.JSONDecodeError as error:
         raise ValueError(f"{path}, line {error.lineno}: {error.msg}.") from error
     if not isinstance(answers, dict):
@@ -193,14 +125,13 @@ def _from_json(text: str, path: Path) -> dict[str, Any]:
     return answers
 
 
-def _from_csv(text: str, path: Path) -> dict[str, Any]:
+def _parse_csv(text: str, path: Path) -> dict[str, Any]:
     lines = list(csv.reader(text.splitlines()))
     header = [name.strip() for name in lines[0]] if lines else []
     columns = [index for index, name in enumerate(header) if name.startswith("y")]
     if "id" not in header or not columns:
-        raise ValueError(
-            f"{path}, line 1: the columns must be id, y0, y1, ..., got {', '.join(header) or 'nothing'}."
-        )
+        got = ", ".join(header) or "nothing"
+        raise ValueError(f"{path}, line 1: the columns must be id, y0, y1, ..., got {got}.")
     answers: dict[str, Any] = {}
     for number, line in enumerate(lines[1:], start=2):
         if not any(cell.strip() for cell in line):
@@ -209,24 +140,26 @@ def _from_csv(text: str, path: Path) -> dict[str, Any]:
             raise ValueError(
                 f"{path}, line {number}: {len(header)} columns are needed, got {len(line)}."
             )
-        name, cells = line[header.index("id")].strip(), [line[index].strip() for index in columns]
+        name = line[header.index("id")].strip()
         if name in answers:
             raise ValueError(f"{path}, line {number}: {name} is answered twice.")
-        answers[name] = (
-            None if cells[0] == "failed" else [_as_number(cell, path, number) for cell in cells]
-        )
+        cells = [line[index].strip() for index in columns]
+        if cells[0] == "failed":  # a query without an answer
+            answers[name] = None
+        else:
+            answers[name] = [_parse_number(cell, path, number) for cell in cells]
     return answers
 
 
-def _as_number(cell: str, path: Path, number: int) -> float:
+def _parse_number(cell: str, path: Path, number: int) -> float:
     try:
         return float(cell)
     except ValueError as error:
         raise ValueError(f"{path}, line {number}: {cell!r} is not a number.") from error
 
 
-def _places(path: Path) -> dict[str, str]:
-    """Return on which line of a file each id is."""
+def _locate_ids(path: Path) -> dict[str, str]:
+    """Return the line of a file that each id is on, as ", line 3"."""
     lines = path.read_text(encoding="utf-8-sig").splitlines()
     if path.suffix.lower() == ".json":
         return {

@@ -1,4 +1,4 @@
-"""The commands that begin and run a problem: new, run, resume, ask, tell, show, export."""
+"""The commands that create and run a problem: new, run, resume, ask, tell, show, export."""
 
 from __future__ import annotations
 
@@ -19,54 +19,54 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-import bizol
 from bizol.command_line.journal_files import (
-    Summary,
     export,
     queries_as_json,
-    summarized,
     tell,
     write_queries,
 )
 from bizol.command_line.run_file import RunFile, load
 from bizol.command_line.starter import begin
-from bizol.evaluation import Journal, Query, die_with_parent
-from bizol.run.solution import Solution, Status
+from bizol.evaluation import Journal, Query
+from bizol.evaluation.journal import Summary, summarize
+from bizol.followers import Outside
+from bizol.problem import Problem
+from bizol.processes import die_with_parent
+from bizol.run import Solution, Status, minimize
 
 commands = typer.Typer()
 
 PROBLEM = "A run file (*.toml), or the import path of a problem, module:name."
-Problem = Annotated[str, typer.Argument(help=PROBLEM)]
+ProblemName = Annotated[str, typer.Argument(help=PROBLEM)]
 JournalPath = Annotated[Path, typer.Argument(help="The journal of a run.")]
 Budget = Annotated[int | None, typer.Option(min=1, help="How many response queries may be spent.")]
 Seed = Annotated[int | None, typer.Option(min=0, help="Makes the run repeatable.")]
 EngineName = Annotated[
     str | None,
-    typer.Option(help="Who carries queries out: threads:8, processes:8, dask:tcp://host:8786."),
+    typer.Option(help="What executes queries: threads:8, processes:8, dask:tcp://host:8786."),
 ]
-Workers = Annotated[
-    int | None, typer.Option(min=1, help="How many queries are under way at a time.")
-]
+Workers = Annotated[int | None, typer.Option(min=1, help="How many queries may run at a time.")]
 Isolate = Annotated[
     bool | None,
     typer.Option(
-        "--isolate/--no-isolate", help="Each query in a process of its own.", show_default=False
+        "--isolate/--no-isolate", help="Run each query in its own process.", show_default=False
     ),
 ]
 Timeout = Annotated[
     float | None, typer.Option(help="Seconds after which an isolated query is stopped.")
 ]
 Response = Annotated[
-    str | None, typer.Option(help="A command that answers: JSON lines in and out, no shell.")
+    str | None,
+    typer.Option(help="A command that answers, with JSON lines in and out; run without a shell."),
 ]
 OnUnknown = Annotated[
     str | None,
-    typer.Option(help="ask or stop: what to do about queries that were under way at a crash."),
+    typer.Option(help="What to do about queries that ran during a crash: ask (again) or stop."),
 ]
 
 
 class Form(StrEnum):
-    """How queries are printed."""
+    """The formats in which queries are printed."""
 
     table = "table"
     csv = "csv"
@@ -77,19 +77,19 @@ class Form(StrEnum):
 def new(
     folder: Annotated[
         Path,
-        typer.Argument(metavar="NAME", help="A folder that is not there yet, such as my-problem."),
+        typer.Argument(metavar="NAME", help="A new folder, such as my-problem."),
     ],
 ) -> None:
-    """Write a small working problem, its run file and its test into a new folder, to start from."""
-    with _mistakes("NAME"):
+    """Create a new folder with a small working problem, its run file and its test."""
+    with _report_mistakes("NAME"):
         files = begin(folder)
     module, run_file, _ = (path.name for path in files)
+    width = max(len(path.name) for path in files)
     typer.echo(f"{folder} has a small problem that works:\n")
     for path, purpose in files.items():
-        typer.echo(f"  {path.name:<{max(len(each.name) for each in files)}}   {purpose}")
-    typer.echo(
-        f"\nTry it:\n\n  cd {shlex.quote(str(folder))}\n  bizol run {run_file}\n  python -m pytest\n"
-    )
+        typer.echo(f"  {path.name:<{width}}   {purpose}")
+    typer.echo("\nTry it:\n")
+    typer.echo(f"  cd {shlex.quote(str(folder))}\n  bizol run {run_file}\n  python -m pytest\n")
     typer.echo(
         f"Then put your own follower and objective into {module}, and your own set into {run_file}."
     )
@@ -97,13 +97,12 @@ def new(
 
 @commands.command()
 def run(
-    problem: Problem,
+    problem: ProblemName,
+    *,
     budget: Budget = None,
     journal: Annotated[
         Path | None,
-        typer.Option(
-            help="A file that keeps every query and response; where it is, the run goes on."
-        ),
+        typer.Option(help="A file that keeps every query and response; resumes if it exists."),
     ] = None,
     engine: EngineName = None,
     workers: Workers = None,
@@ -114,21 +113,24 @@ def run(
     on_unknown: OnUnknown = None,
 ) -> None:
     """Minimize a problem with a budget of response queries."""
-    options: dict[str, Any] = {
+    options = {
         "budget": budget,
         "journal": journal,
         "engine": engine,
         "workers": workers,
         "isolate": isolate,
+        "timeout": timeout,
+        "seed": seed,
+        "on_unknown": on_unknown,
     }
-    options |= {"timeout": timeout, "seed": seed, "on_unknown": on_unknown}
     _carry_out(problem, response, options)
 
 
 @commands.command()
 def resume(
     journal: JournalPath,
-    problem: Problem,
+    problem: ProblemName,
+    *,
     budget: Budget = None,
     engine: EngineName = None,
     workers: Workers = None,
@@ -137,44 +139,45 @@ def resume(
     response: Response = None,
     on_unknown: OnUnknown = None,
 ) -> None:
-    """Go on with the run of a journal, with its budget or a larger one.
+    """Resume the run of a journal, with its budget or a larger one.
 
-    The problem is named again, because nothing that is written in a journal is ever executed.
+    You name the problem again, because nothing that is written in a journal is ever executed.
     """
-    with _mistakes("JOURNAL"):
-        budget = budget or summarized(Journal(journal)).budget or None
-    options: dict[str, Any] = {
+    with _report_mistakes("JOURNAL"):
+        budget = budget or summarize(Journal(journal)).budget or None
+    options = {
         "budget": budget,
         "journal": journal,
         "engine": engine,
         "workers": workers,
         "isolate": isolate,
+        "timeout": timeout,
+        "on_unknown": on_unknown,
     }
-    _carry_out(problem, response, options | {"timeout": timeout, "on_unknown": on_unknown})
+    _carry_out(problem, response, options)
 
 
 @commands.command()
 def ask(
     journal: JournalPath,
     problem: Annotated[
-        str | None, typer.Option(help=f"{PROBLEM} Works out what to ask next.")
+        str | None, typer.Option(help=f"{PROBLEM} Give it to compute the next queries.")
     ] = None,
     budget: Budget = None,
     form: Annotated[Form, typer.Option("--format", help="How to print the queries.")] = Form.table,
 ) -> None:
     """Print the queries that wait for an answer from outside.
 
-    With the problem, those of the next batch, once all of the last one are answered; a journal that
-    is not there yet is begun.
+    With --problem, once all queries of the last batch are answered, print those of the next batch;
+    a journal that does not exist yet is created.
     """
-    with _mistakes("JOURNAL"):
+    with _report_mistakes("JOURNAL"):
         if problem is not None:
             loaded = load(problem)
             kept = loaded.options.get("budget")
-            known = summarized(Journal(journal)).budget if journal.is_file() else None
-            solution = _minimized(
-                loaded, {"budget": budget or known or kept, "journal": journal}, outside=True
-            )
+            known = summarize(Journal(journal)).budget if journal.is_file() else None
+            options = {"budget": budget or known or kept, "journal": journal}
+            solution = _run_loaded(loaded, options, outside=True)
             if solution.status is not Status.WAITING:
                 typer.echo(str(solution), err=True)
         pending = Journal(journal).pending()
@@ -191,8 +194,11 @@ def tell_command(
         typer.Argument(help="CSV with the columns id, y0, y1, ..., or JSON, {id: \\[y0, ...]}."),
     ],
 ) -> None:
-    """Take answers from outside: any subset, in any order, all of a file or nothing of it."""
-    with _mistakes("ANSWERS"):
+    """Add answers from a file to a journal: any subset, in any order.
+
+    If one of the answers cannot be used, none of the file is added.
+    """
+    with _report_mistakes("ANSWERS"):
         new = tell(Journal(journal), answers)
         pending = len(Journal(journal).pending())
     typer.echo(f"{new} new answers; {pending} queries are pending.")
@@ -202,21 +208,21 @@ def tell_command(
 def show(
     journal: JournalPath,
     watch: Annotated[
-        bool, typer.Option("--watch", help="Keep looking while the run goes on.")
+        bool, typer.Option("--watch", help="Update the table until the run ends.")
     ] = False,
 ) -> None:
-    """Show what a run asked, spent and reached, also while it goes on."""
+    """Show what a run asked, spent and reached, also while it is running."""
     console = Console(width=None if Console().is_terminal else 100)
-    with _mistakes("JOURNAL"):
-        summary = summarized(Journal(journal))
+    with _report_mistakes("JOURNAL"):
+        summary = summarize(Journal(journal))
         if watch:
-            with Live(_summary(summary), console=console) as live:
-                while (summary := summarized(Journal(journal))).status == "running":
-                    live.update(_summary(summary))
+            with Live(_tabulate(summary), console=console) as live:
+                while (summary := summarize(Journal(journal))).status == "running":
+                    live.update(_tabulate(summary))
                     time.sleep(0.5)
-                live.update(_summary(summary))
+                live.update(_tabulate(summary))
         else:
-            console.print(_summary(summary))
+            console.print(_tabulate(summary))
 
 
 @commands.command("export")
@@ -225,15 +231,15 @@ def export_command(
     out: Annotated[Path, typer.Argument(help="A file that ends in .csv or .parquet.")],
 ) -> None:
     """Write every execution of a run as a row: decision, response, outcome, seed, time."""
-    with _mistakes("OUT"):
+    with _report_mistakes("OUT"):
         rows = export(Journal(journal), out)
     typer.echo(f"{rows} rows in {out}.")
 
 
 def _carry_out(problem: str, response: str | None, options: dict[str, Any]) -> None:
-    with _mistakes("PROBLEM"), patience():
+    with _report_mistakes("PROBLEM"), patience():
         loaded = load(problem, command=response)
-        solution = _minimized(loaded, options)
+        solution = _run_loaded(loaded, options)
     typer.echo(str(solution))
     if (journal := options.get("journal") or loaded.options.get("journal")) is not None:
         typer.echo(f"      journal: {journal}")
@@ -243,11 +249,13 @@ def _carry_out(problem: str, response: str | None, options: dict[str, Any]) -> N
         raise typer.Exit(1)
 
 
-def _minimized(loaded: RunFile, options: dict[str, Any], *, outside: bool = False) -> Solution:
-    """Run what was loaded; options of the command line come before those of the file."""
-    together = loaded.options | {
-        name: value for name, value in options.items() if value is not None
-    }
+def _run_loaded(loaded: RunFile, options: dict[str, Any], *, outside: bool = False) -> Solution:
+    """Run what was loaded; options of the command line override those of the file.
+
+    With `outside`, the run only computes the queries that others have to answer.
+    """
+    given = {name: value for name, value in options.items() if value is not None}
+    together = loaded.options | given
     engine = together.pop("engine", None)
     if together.get("budget") is None:
         raise ValueError(
@@ -255,18 +263,15 @@ def _minimized(loaded: RunFile, options: dict[str, Any], *, outside: bool = Fals
         )
     problem = loaded.problem
     if outside:
-        problem = bizol.Problem(problem.objective, bizol.followers.Outside(), problem.feasible_set)
-        together = {
-            name: value
-            for name, value in together.items()
-            if name in ("budget", "journal", "seed", "x0")
-        }
+        problem = Problem(problem.objective, Outside(), problem.feasible_set)
+        used = ("budget", "journal", "seed", "x0")
+        together = {name: value for name, value in together.items() if name in used}
         engine = None
     if together.get("timeout") is not None:
         together.setdefault("isolate", True)
     with engine_named(engine, together.get("workers")) as (executor, workers):
         together |= {"executor": executor, "workers": workers}
-        return bizol.minimize(problem, method=loaded.method, progress=True, **together)
+        return minimize(problem, method=loaded.method, progress=True, **together)
 
 
 @contextmanager
@@ -305,7 +310,7 @@ def engine_named(
 
 @contextmanager
 def patience() -> Iterator[None]:
-    """Say at the first Ctrl-C that what is under way will be finished, and that a second one stops at once."""
+    """Let the first Ctrl-C finish the running queries, and the second one stop at once."""
 
     def interrupt(*_: object) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -320,8 +325,8 @@ def patience() -> Iterator[None]:
 
 
 @contextmanager
-def _mistakes(where: str) -> Iterator[None]:
-    """Let a mistake be a message, not a traceback."""
+def _report_mistakes(where: str) -> Iterator[None]:
+    """Report a mistake of the user as a message, not as a traceback."""
     try:
         yield
     except (ValueError, ImportError, OSError) as error:
@@ -341,18 +346,20 @@ def _print_queries(pending: list[Query], form: Form) -> None:
         console.print(table)
 
 
-def _summary(summary: Summary) -> Table:
+def _tabulate(summary: Summary) -> Table:
     table = Table(show_header=False, title=summary.status.lower().replace("_", " "))
+    spec = summary.spec
+    asked = f"{summary.asked} queries in {summary.iteration + 1} iterations"
     lines = {
-        "asked": f"{summary.asked} queries in {summary.iteration + 1} iterations, {summary.pending} pending",
+        "asked": f"{asked}, {summary.pending} pending",
         "spent": f"{summary.spent} of {summary.budget}",
         "reached": "nothing was observed yet" if isnan(summary.best) else f"{summary.best:.8g}",
-        "failed": f"{summary.failed} executions; {summary.given_up} queries for good",
+        "failed": f"{summary.failed} executions; {summary.given_up} queries permanently",
         "restarted": f"{summary.restarted} executions, after a crash",
-        "method": str(summary.spec.get("method")),
-        "problem": f"n = {summary.spec.get('n')}, {summary.spec.get('set')}, {summary.spec.get('follower')}",
-        "seed": str(summary.spec.get("seed")),
-        "bizol": str(summary.spec.get("bizol")),
+        "method": str(spec.get("method")),
+        "problem": f"n = {spec.get('n')}, {spec.get('set')}, {spec.get('follower')}",
+        "seed": str(spec.get("seed")),
+        "bizol": str(spec.get("bizol")),
         "took": f"{summary.seconds:.1f} s from the first to the last event",
     }
     for name, text in lines.items():

@@ -1,4 +1,7 @@
-"""Run files: a problem, a method and a run in TOML; the objective and the follower by import path, the set by data."""
+"""Run files: a problem, a method and the options of a run, in TOML.
+
+The objective and the follower are given by import path, the feasible set by data.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,9 @@ from dataclasses import dataclass, field, is_dataclass, replace
 from pathlib import Path
 from typing import Any, final
 
-from bizol import directions, feasible_sets, methods
+from bizol import feasible_sets, methods
+from bizol.arrays import ArgumentError
+from bizol.directions import Coordinates, OrthonormalBlocks, Rademacher, Sphere
 from bizol.followers import Outside
 from bizol.followers.command import Command
 from bizol.followers.http import Http
@@ -31,12 +36,20 @@ RUN = {
     "engine": str,
 }
 METHODS = ("BiZOL", "VZO", "MemoryBiZOL", "Foresight")
+DIRECTIONS = {each.__name__: each for each in (Sphere, OrthonormalBlocks, Coordinates, Rademacher)}
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class RunFile:
-    """What a run file says: the problem, the method (None for the default), and the options of the run."""
+    """The contents of a run file.
+
+    Attributes:
+        problem: the problem.
+        method: the method; None for the default.
+        options: the options of the run.
+
+    """
 
     problem: Problem
     method: Any = None
@@ -49,22 +62,26 @@ def load(source: str, *, command: str | None = None) -> RunFile:
     Args:
         source: the path of the file, or the import path of a `Problem` or of a function that
             returns one.
-        command: a command line that answers in place of the follower given there.
+        command: a command line that answers in place of the problem's follower.
 
     Raises:
         ValueError: naming the key and its line.
 
     """
-    loaded = _read(Path(source), command) if source.endswith(".toml") else RunFile(_problem(source))
+    if source.endswith(".toml"):
+        loaded = _read(Path(source), command)
+    else:
+        loaded = RunFile(_import_problem(source))
     if command is not None:
-        loaded = replace(
-            loaded, problem=replace(loaded.problem, response=Command(shlex.split(command)))
+        answering = replace(
+            loaded.problem, response=Command(shlex.split(command)), vectorized=False, seeded=None
         )
+        loaded = replace(loaded, problem=answering)
     return loaded
 
 
-def _problem(source: str) -> Problem:
-    found = imported(source, Path.cwd())
+def _import_problem(source: str) -> Problem:
+    found = import_object(source, Path.cwd())
     problem = found() if callable(found) else found
     if not isinstance(problem, Problem):
         raise ValueError(
@@ -73,8 +90,11 @@ def _problem(source: str) -> Problem:
     return problem
 
 
-def imported(path: str, folder: Path) -> Any:
-    """Return what an import path, `module:name`, names; modules are looked for in the folder too."""
+def import_object(path: str, folder: Path) -> Any:
+    """Return the object that an import path, `module:name`, names.
+
+    Modules are looked for in the folder too.
+    """
     module, separator, name = path.partition(":")
     if not (separator and module and name):
         raise ValueError(f"{path!r} must be an import path, module:name.")
@@ -104,6 +124,8 @@ def _read(path: Path, command: str | None) -> RunFile:
 @final
 @dataclass(frozen=True, slots=True)
 class _Reader:
+    """Turns the tables of a file into a `RunFile`; errors name the key and its line."""
+
     path: Path
     text: str
     tables: dict[str, Any]
@@ -112,149 +134,157 @@ class _Reader:
         known = {"objective", "follower", "set", "method", "run"}
         for name in self.tables:
             if name not in known:
-                raise self._wrong(
-                    name, None, f"there is no such table; there are {', '.join(sorted(known))}"
-                )
+                what = f"there is no such table; there are {', '.join(sorted(known))}"
+                raise self._mistake(name, None, what)
         for name in ("objective", "set", *(["follower"] if command is None else [])):
             if not isinstance(self.tables.get(name), dict):
                 raise ValueError(f"{self.path}: the table [{name}] is missing.")
-        follower, vectorized = (Outside(), False) if command is not None else self._follower()
-        problem = Problem(self._objective(), follower, self._made("set", feasible_sets), vectorized)
-        method = self._made("method", methods, METHODS) if "method" in self.tables else None
-        return RunFile(problem, method, self._options())
+        follower: Any = Outside()  # where a command line answers in its place
+        options: dict[str, bool] = {}
+        if command is None:
+            follower, options = self._read_follower()
+        feasible_set = self._build_kind("set", self.tables["set"], feasible_sets)
+        problem = Problem(self._read_objective(), follower, feasible_set, **options)
+        method = None
+        if "method" in self.tables:
+            method = self._build_kind("method", self.tables["method"], methods, METHODS)
+        return RunFile(problem, method, self._read_options())
 
-    def _objective(self) -> Objective:
+    def _read_objective(self) -> Objective:
         table = dict(self.tables["objective"])
         if "import" in table:
-            self._only("objective", {"import"})
+            self._refuse_unknown("objective", {"import"})
             found = self._import("objective", "import")
             if not isinstance(found, Objective):
-                raise self._wrong(
-                    "objective", "import", f"it must be a bizol.Objective, got {found!r}"
-                )
+                what = f"it must be a bizol.Objective, got {found!r}"
+                raise self._mistake("objective", "import", what)
             return found
-        self._only("objective", {"value", "grad_x", "grad_y", "joint", "vectorized"})
+        self._refuse_unknown("objective", {"value", "grad_x", "grad_y", "joint", "vectorized"})
         for name in ("value", "grad_x", "grad_y"):
             if name not in table:
-                raise self._wrong(
-                    "objective",
-                    None,
-                    f"it needs import, or value, grad_x and grad_y; {name} is missing",
-                )
-        parts = {name: self._import("objective", name) for name in table if name != "vectorized"}
-        built: Objective = self._built(
-            "objective", Objective, parts | {"vectorized": table.get("vectorized", False)}
-        )
-        return built
+                what = f"it needs import, or value, grad_x and grad_y; {name} is missing"
+                raise self._mistake("objective", None, what)
+        functions = [name for name in table if name != "vectorized"]
+        arguments = {name: self._import("objective", name) for name in functions}
+        arguments["vectorized"] = table.get("vectorized", False)
+        objective: Objective = self._build("objective", Objective, arguments)
+        return objective
 
-    def _follower(self) -> tuple[Any, bool]:
+    def _read_follower(self) -> tuple[Any, dict[str, bool]]:
+        """Return the follower, and the options of `Problem` about how to call it."""
         table = dict(self.tables["follower"])
         ways = [name for name in ("import", "command", "url", "outside") if name in table]
         if len(ways) != 1:
-            raise self._wrong("follower", None, "it needs one of import, command, url and outside")
+            what = "it needs one of import, command, url and outside"
+            raise self._mistake("follower", None, what)
         (way,) = ways
-        vectorized = bool(table.pop("vectorized", False))
         given = table.pop(way)
         if way == "import":
-            self._only("follower", {"import", "vectorized"})
-            return self._import("follower", "import"), vectorized
+            self._refuse_unknown("follower", {"import", "vectorized", "seeded"})
+            options = {name: bool(value) for name, value in table.items()}
+            return self._import("follower", "import"), options
         if way == "outside":
-            self._only("follower", {"outside"})
-            return Outside(), False
+            self._refuse_unknown("follower", {"outside"})
+            return Outside(), {}
         if way == "command":
             line = shlex.split(given) if isinstance(given, str) else given
-            return self._built(
-                "follower", Command, {"command": line, "folder": str(self.path.parent)} | table
-            ), False
-        return self._built("follower", Http, {"url": given} | table), False
+            arguments = {"command": line, "folder": str(self.path.parent)} | table
+            return self._build("follower", Command, arguments), {}
+        return self._build("follower", Http, {"url": given} | table), {}
 
-    def _made(self, section: str, room: Any, allowed: tuple[str, ...] | None = None) -> Any:
-        return self._thing(section, self.tables[section], room, allowed)
-
-    def _thing(
-        self, section: str, given: Any, room: Any, allowed: tuple[str, ...] | None = None
+    def _build_kind(
+        self, section: str, given: Any, package: Any, allowed: tuple[str, ...] | None = None
     ) -> Any:
+        """Build the object that a table describes.
+
+        `kind` names a class of the package; the other keys are its arguments.
+
+        Args:
+            section: the table of the file, for messages.
+            given: the table itself, or one inside it.
+            package: where the classes are.
+            allowed: the kinds that may be used; all data classes of the package by default.
+
+        """
         table = dict(given)
-        kinds = allowed or tuple(name for name in room.__all__ if is_dataclass(getattr(room, name)))
+        public = package.__all__
+        kinds = allowed or tuple(name for name in public if is_dataclass(getattr(package, name)))
         kind = table.pop("kind", None)
         if kind not in kinds:
-            raise self._wrong(
-                section, "kind", f"it must be one of {', '.join(kinds)}, got {kind!r}"
-            )
+            what = f"it must be one of {', '.join(kinds)}, got {kind!r}"
+            raise self._mistake(section, "kind", what)
         if isinstance(table.get("directions"), str):
             name = table["directions"]
-            if not hasattr(directions, name):
-                raise self._wrong(section, "directions", f"there are no directions {name!r}")
-            table["directions"] = getattr(directions, name)()
+            if name not in DIRECTIONS:
+                what = f"it must be one of {', '.join(DIRECTIONS)}, got {name!r}"
+                raise self._mistake(section, "directions", what)
+            table["directions"] = DIRECTIONS[name]()
         for name, value in table.items():
             if isinstance(value, dict) and "kind" in value:
-                table[name] = self._thing(section, value, room)
+                table[name] = self._build_kind(section, value, package)
             elif isinstance(value, list) and value and isinstance(value[0], dict):
-                table[name] = [self._thing(section, each, room) for each in value]
-        return self._built(section, getattr(room, kind), table)
+                table[name] = [self._build_kind(section, each, package) for each in value]
+        return self._build(section, getattr(package, kind), table)
 
-    def _built(self, section: str, make: Any, arguments: dict[str, Any]) -> Any:
-        """Call a constructor, and say on which line what it did not like is."""
+    def _build(self, section: str, make: Any, arguments: dict[str, Any]) -> Any:
+        """Call a constructor, and name the line of an argument that it refuses."""
         parameters = list(inspect.signature(make).parameters)
         for name in arguments:
             if name not in parameters:
-                raise self._wrong(
-                    section,
-                    name,
-                    f"{make.__name__} has no such parameter; it has {', '.join(parameters)}",
-                )
+                what = f"{make.__name__} has no such parameter; it has {', '.join(parameters)}"
+                raise self._mistake(section, name, what)
         try:
             return make(**arguments)
+        except ArgumentError as error:
+            blamed = next((name for name in error.names if name in arguments), None)
+            raise self._mistake(section, blamed, str(error)) from error
         except (TypeError, ValueError) as error:
-            blamed = next(
-                (name for name in arguments if re.search(rf"\b{name}\b", str(error))), None
-            )
-            raise self._wrong(section, blamed, str(error)) from error
+            raise self._mistake(section, None, str(error)) from error
 
-    def _options(self) -> dict[str, Any]:
+    def _read_options(self) -> dict[str, Any]:
         table = self.tables.get("run", {})
-        self._only("run", set(RUN))
+        self._refuse_unknown("run", set(RUN))
         for name, value in table.items():
             kind = RUN[name]
-            if not isinstance(value, (int, float) if kind is float else kind) or (
-                kind is int and value is True
-            ):
-                raise self._wrong("run", name, f"it must be of type {kind.__name__}, got {value!r}")
+            fits = isinstance(value, (int, float) if kind is float else kind)
+            if not fits or (kind is int and value is True):
+                what = f"it must be of type {kind.__name__}, got {value!r}"
+                raise self._mistake("run", name, what)
         return dict(table)
 
     def _import(self, section: str, key: str) -> Any:
         try:
-            return imported(self.tables[section][key], self.path.parent.absolute())
+            return import_object(self.tables[section][key], self.path.parent.absolute())
         except (ValueError, AttributeError) as error:
-            raise self._wrong(section, key, str(error)) from error
+            raise self._mistake(section, key, str(error)) from error
 
-    def _only(self, section: str, known: set[str]) -> None:
+    def _refuse_unknown(self, section: str, known: set[str]) -> None:
         for name in self.tables.get(section, {}):
             if name not in known:
-                raise self._wrong(
-                    section, name, f"there is no such key; there are {', '.join(sorted(known))}"
-                )
+                what = f"there is no such key; there are {', '.join(sorted(known))}"
+                raise self._mistake(section, name, what)
 
-    def _wrong(self, section: str, key: str | None, why: str) -> ValueError:
+    def _mistake(self, section: str, key: str | None, why: str) -> ValueError:
+        """Return an error that names the key and its line."""
         name = section if key is None else f"{section}.{key}"
-        return ValueError(
-            f"{self.path}, line {self._line(section, key)}: {name}: {why.rstrip('.')}."
-        )
+        line = self._find_line(section, key)
+        return ValueError(f"{self.path}, line {line}: {name}: {why.rstrip('.')}.")
 
-    def _line(self, section: str, key: str | None) -> int:
-        """Return the line a key is on, that of its table where it cannot be found, the first where neither can."""
-        current, of_section = "", 1
+    def _find_line(self, section: str, key: str | None) -> int:
+        """Return the line of a key, or of its table if it is not found, or else the first line."""
+        current = ""
+        of_section = 1
         for number, line in enumerate(self.text.splitlines(), start=1):
             if match := re.match(r"\s*\[+\s*([\w.\"-]+)\s*\]+", line):
                 current = match[1].split(".")[0]
-                of_section = number if current == section and of_section == 1 else of_section
-            named = (
-                re.match(rf"\s*({re.escape(section)}\.)?[\"']?{re.escape(key)}[\"']?\s*=", line)
-                if key
-                else None
-            )
-            if named and (current == section or named[1]):
-                return number
-            if key is None and re.match(rf"\s*{re.escape(section)}\b.*=", line) and not current:
+                if current == section and of_section == 1:
+                    of_section = number
+            table = re.escape(section)
+            if key:
+                named = re.match(rf"\s*({table}\.)?[\"']?{re.escape(key)}[\"']?\s*=", line)
+                if named and (current == section or named[1]):
+                    return number
+            # A table may be written in one line: set = {...}.
+            if key is None and not current and re.match(rf"\s*{table}\b.*=", line):
                 return number
         return of_section

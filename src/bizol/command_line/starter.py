@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 PROBLEM = '''\
-"""Three prices, and customers who answer with what they buy. Put your own problem in its place."""
+"""Three prices, and customers who answer with what they buy. Replace it with your own problem."""
 
 import bizol
 import numpy as np
@@ -48,20 +48,21 @@ RUN_FILE = """\
 import = "{module}:objective"
 
 [follower]
-import = "{module}:respond"            # or command = "./simulator --fast", url = "https://...", outside = true
+# Or command = "./simulator --fast", url = "https://...", outside = true.
+import = "{module}:respond"
 
 [set]
-kind = "Box"                         # or Simplex, Ball, Polytope, ...: where the decision may be
+kind = "Box"                         # or Simplex, Ball, Polytope, ...
 lower = [0, 0, 0]
 upper = [2, 2, 2]
 
 [run]
-budget = 200                         # responses, the only thing that is counted
-seed = 0                             # the same seed, the same answer
+budget = 200                         # how many responses may be asked for
+seed = 0                             # makes the run repeatable
 """
 
 TEST = '''\
-"""What should be true of the problem, however it changes."""
+"""Tests of the problem that should keep passing when you change it."""
 
 from pathlib import Path
 
@@ -74,7 +75,7 @@ RUN = load(str(Path(__file__).with_name("{module}.toml")))
 
 
 def test_answers_repeat_and_gradients_are_those_of_the_value() -> None:
-    RUN.problem.check()
+    bizol.check(RUN.problem)
 
 
 def test_the_follower_answers_without_jumps() -> None:
@@ -82,7 +83,8 @@ def test_the_follower_answers_without_jumps() -> None:
 
 
 def test_the_best_prices_are_found() -> None:
-    best = np.array([1.4, 1.05, 0.85])  # by hand: halfway between cost and demand, or where the stock is just sold
+    # By hand: halfway between cost and demand, or where the stock is just sold.
+    best = np.array([1.4, 1.05, 0.85])
     profit = -loss(best, respond(best))
     solution = bizol.minimize(RUN.problem, budget=RUN.options["budget"], seed=RUN.options["seed"])
     assert 0.99 * profit < -solution.value <= profit
@@ -90,26 +92,24 @@ def test_the_best_prices_are_found() -> None:
 
 
 def begin(folder: Path) -> dict[Path, str]:
-    """Write a small working problem into a new folder, and return its files with what each of them
-    is for.
+    """Write a small working problem into a new folder, and return its files with their purposes.
 
     Args:
-        folder: a folder that does not exist yet or is empty; its name becomes the name of the
-            module.
+        folder: a folder that does not exist yet or is empty; the module is named after it.
 
     Raises:
-        ValueError: when the folder holds something, or its name cannot be the name of a new module.
+        ValueError: if the folder is not empty, or a new module cannot have its name.
 
     """
     folder = folder.absolute()
-    module = _module(folder.name)
+    module = _name_module(folder.name)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ValueError(f"{folder} is there already; nothing was written. Choose another name.")
     folder.mkdir(parents=True, exist_ok=True)
     files = {
         f"{module}.py": (PROBLEM, "the follower and the objective"),
         f"{module}.toml": (RUN_FILE, "the feasible set, the budget, the seed"),
-        f"test_{module}.py": (TEST, "what should be true of them"),
+        f"test_{module}.py": (TEST, "tests of both"),
     }
     written = {}
     for name, (text, purpose) in files.items():
@@ -119,8 +119,8 @@ def begin(folder: Path) -> dict[Path, str]:
     return written
 
 
-def _module(name: str) -> str:
-    """Return the name of a module for a problem of this name."""
+def _name_module(name: str) -> str:
+    """Return the name of the module of a problem."""
     module = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
     if not module.isidentifier() or keyword.iskeyword(module):
         raise ValueError(
@@ -128,6 +128,7 @@ def _module(name: str) -> str:
         )
     if find_spec(module) is not None:
         raise ValueError(
-            f"{name!r} would be the module {module}, and there is one of that name; choose another name."
+            f"{name!r} would be the module {module}, and there is one of that name; "
+            f"choose another name."
         )
     return module

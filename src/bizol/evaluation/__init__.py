@@ -1,7 +1,9 @@
-"""From queries to responses: in-process or on any executor, isolated, journaled, asked again when they fail."""
+"""From queries to responses: here or on any executor, isolated, journaled, retried."""
 
+from bizol.evaluation.direct import Direct
+from bizol.evaluation.durable import Durable
 from bizol.evaluation.engine import Execution
-from bizol.evaluation.evaluator import Evaluator, Slots
+from bizol.evaluation.evaluation import Evaluation, choose_evaluation
 from bizol.evaluation.failures import (
     BreakerError,
     HaltError,
@@ -10,29 +12,28 @@ from bizol.evaluation.failures import (
     SpentError,
     TerminatedError,
 )
-from bizol.evaluation.isolation import die_with_parent
-from bizol.evaluation.journal.file import Event, Journal, JournalError
-from bizol.evaluation.journal.fingerprint import refuse_other, specification
-from bizol.evaluation.outcomes import Outcome, Query
-from bizol.evaluation.question import takes_seed
+from bizol.evaluation.journal import Event, Journal, JournalError
+from bizol.evaluation.ledger import Ledger
+from bizol.evaluation.query import Answers, Batch, Query, Slot
 
 __all__ = [
+    "Answers",
+    "Batch",
     "BreakerError",
-    "Evaluator",
+    "Direct",
+    "Durable",
+    "Evaluation",
     "Event",
     "Execution",
     "HaltError",
     "Journal",
     "JournalError",
-    "Outcome",
+    "Ledger",
     "PendingError",
     "Query",
     "Retries",
-    "Slots",
+    "Slot",
     "SpentError",
     "TerminatedError",
-    "die_with_parent",
-    "refuse_other",
-    "specification",
-    "takes_seed",
+    "choose_evaluation",
 ]

@@ -1,4 +1,4 @@
-"""What is done about queries that fail: how often they are asked again, and when a run gives up."""
+"""Failed queries: how often they are asked again, and when too many failures end a run."""
 
 from __future__ import annotations
 
@@ -6,23 +6,25 @@ from dataclasses import dataclass
 from typing import final
 
 from bizol.arrays import ArgumentError, is_real
-from bizol.evaluation.outcomes import ENGINE, Kind, Query
+from bizol.evaluation.outcomes import ENGINE, Kind
+from bizol.evaluation.query import Query
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retries:
-    """How often a failed query is asked again, by the class of its failure; every attempt counts as
-    a query.
+    """How often a failed query is asked again, by the class of its failure.
+
+    Every attempt counts as a query.
 
     Args:
-        engine: for a process that died, a time limit, a worker or an engine that was lost: asked
-            again with the same seed, as the follower may be innocent.
-        follower: for an exception, a response that is not finite or has the wrong shape: asked
-            again with another seed. A `PermissionError` is final.
-        wait: seconds before the first time, doubled with every further one, a minute at most.
-        breaker: when at least five queries and more than this share of those of the last two
-            batches failed, the run ends, to be resumed once the cause is found.
+        engine: how often after a process died, a time limit was exceeded, or a worker or an engine
+            was lost. The query keeps its seed, as the follower may not be the cause.
+        follower: how often after an exception, or a response that is not finite or has the wrong
+            shape. The query gets another seed. A `PermissionError` is never retried.
+        wait: seconds before the first retry, doubled before every further one, up to a minute.
+        breaker: the run ends when at least five queries, and more than this share of those of the
+            last two batches, failed. You can resume it once you have found the cause.
 
     Example:
         >>> Retries(engine=0).again(["died"])
@@ -38,26 +40,21 @@ class Retries:
     def __post_init__(self) -> None:
         for name in ("engine", "follower"):
             if not isinstance(getattr(self, name), int) or getattr(self, name) < 0:
-                raise ArgumentError(
-                    "Retries", name, f"must be a count, 0 or more, got {getattr(self, name)!r}."
-                )
+                what = f"must be a count, 0 or more, got {getattr(self, name)!r}."
+                raise ArgumentError("Retries", name, what)
         if not is_real(self.wait) or self.wait < 0:
-            raise ArgumentError(
-                "Retries", "wait", f"must be seconds, 0 or more, got {self.wait!r}."
-            )
+            what = f"must be seconds, 0 or more, got {self.wait!r}."
+            raise ArgumentError("Retries", "wait", what)
         if not is_real(self.breaker) or not 0 < self.breaker <= 1:
-            raise ArgumentError(
-                "Retries", "breaker", f"must be a share in (0, 1], got {self.breaker!r}."
-            )
+            what = f"must be a share in (0, 1], got {self.breaker!r}."
+            raise ArgumentError("Retries", "breaker", what)
 
     def again(self, failures: list[Kind]) -> bool:
-        """Whether a query that failed in these ways is asked once more."""
+        """Whether a query that failed in these ways is asked again."""
+        if "refused" in failures:  # asking again would not help
+            return False
         engine = sum(kind in ENGINE for kind in failures)
-        return (
-            engine <= self.engine
-            and len(failures) - engine <= self.follower
-            and "refused" not in failures
-        )
+        return engine <= self.engine and len(failures) - engine <= self.follower
 
     def pause(self, failures: int) -> float:
         """Return the seconds to wait after that many failures of a query."""
@@ -65,7 +62,7 @@ class Retries:
 
 
 class HaltError(Exception):
-    """Something that ends a run but is no mistake; it can be resumed."""
+    """A reason to end a run that is not a bug; the run can be resumed."""
 
 
 @final
@@ -75,17 +72,17 @@ class TerminatedError(KeyboardInterrupt):
 
 @final
 class SpentError(HaltError):
-    """The budget does not cover the queries that have to be asked again."""
+    """The budget does not cover the queries that must be asked again."""
 
 
 @final
 class BreakerError(HaltError):
-    """Too many queries fail."""
+    """Too many queries failed."""
 
 
 @final
 class PendingError(HaltError):
-    """Answers have to come from outside."""
+    """Some queries wait for an answer from outside."""
 
     def __init__(self, queries: list[Query]) -> None:
         super().__init__(f"Pending: {', '.join(query.id for query in queries)}.")
@@ -94,30 +91,27 @@ class PendingError(HaltError):
 
 @final
 class Breaker:
-    """Counts what failed in the last two batches, and in as many as make twenty attempts."""
+    """Counts failures over the last two batches, and over as many as make twenty attempts."""
 
     def __init__(self, share: float) -> None:
         self._share = share
         self._batches: list[list[int]] = []  # attempts and failures of each
 
     def next_batch(self) -> None:
-        """Begin a new batch, and forget those that are not needed any more."""
+        """Begin a new batch, and forget the batches that are no longer needed."""
         self._batches.append([0, 0])
-        while (
-            len(self._batches) > 2
-            and sum(attempts for attempts, _ in self._batches) - self._batches[0][0] >= 20
-        ):
+        while len(self._batches) > 2 and sum(attempts for attempts, _ in self._batches[1:]) >= 20:
             del self._batches[0]
 
     def count(self, *, failed: bool) -> None:
-        """Take note of one attempt."""
+        """Count one attempt."""
         self._batches[-1][0] += 1
         self._batches[-1][1] += failed
 
     def check(self, why: str) -> None:
-        """End the run where too many attempts failed."""
-        for lately in (self._batches[-2:], self._batches):
-            attempts, failures = (sum(column) for column in zip(*lately, strict=True))
+        """Raise a `BreakerError` where too many attempts failed, with what the last one said."""
+        for recent in (self._batches[-2:], self._batches):
+            attempts, failures = (sum(column) for column in zip(*recent, strict=True))
             if failures >= 5 and failures > self._share * attempts:
                 raise BreakerError(
                     f"{failures} of the last {attempts} queries failed, the last one so: {why}"

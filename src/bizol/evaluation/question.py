@@ -1,89 +1,131 @@
-"""How a query is put to the follower: the one place where it is called."""
+"""How a query is put to the follower: the one place that calls it and looks at what it returns."""
 
 from __future__ import annotations
 
-import inspect
 import os
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
 
-from bizol.arrays import Point, Points, as_response, owned
-from bizol.evaluation.isolation import follow_parent, guarded
-from bizol.evaluation.outcomes import Outcome, Query, attempt, class_of, in_words
-from bizol.problem import EvaluationError, ResponseError
+from bizol.arrays import Point, Points, Response, Responses, as_response, infinite_rows, owned
+from bizol.evaluation.isolation import ask_child
+from bizol.evaluation.outcomes import Outcome, UnusableResponseError, failure_of
+from bizol.evaluation.query import Query
+from bizol.problem import Problem, ResponseError
+from bizol.problem.follower import remarks_of
+from bizol.processes import follow_parent
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Question:
-    """How one query is put to a follower: with a seed where it takes one, as a batch of one where it takes batches."""
+    """How decisions are put to a follower: alone or several at once, with seeds if it takes them.
 
-    response: Callable[..., Any]
+    The follower gets copies of the decisions, so it may write on them. What it returns may be a
+    buffer that it uses again: who keeps it, copies it.
+    """
+
+    response: Any
     vectorized: bool
     seeded: bool
 
-    def __call__(self, x: Point, seed: int | None) -> Any:
-        """Ask about one decision."""
-        if not self.vectorized:
-            return self.response(x, seed=seed) if self.seeded else self.response(x)
-        rows = as_response(self.all(x[None], [seed]))
-        if len(rows.shape) != 2 or rows.shape[0] != 1:
-            raise EvaluationError(
-                f"asked about 1 decision, it must return shape (1, m), got {tuple(rows.shape)}"
+    @classmethod
+    def of(cls, problem: Problem) -> Question:
+        """Return the question of a problem."""
+        return cls(problem.response, problem.vectorized, bool(problem.seeded))
+
+    def ask(self, x: Point, seed: int | None) -> Response:
+        """Return the response to one decision: a vector of finite numbers.
+
+        Raises:
+            UnusableResponseError: saying what is wrong with what the follower returned.
+
+        """
+        if self.vectorized:
+            rows, infinite = self.ask_all(x[None], [seed])
+            if infinite:
+                raise UnusableResponseError("infinite", "is not finite")
+            return rows[0, ...]
+        given = x.copy()
+        answer = self.response(given, seed=seed) if self.seeded else self.response(given)
+        response = as_response(answer)
+        _check_vector(response)
+        if infinite_rows(response[None, ...]):
+            raise UnusableResponseError("infinite", "is not finite")
+        return response
+
+    def ask_all(self, points: Points, seeds: list[int | None]) -> tuple[Responses, list[int]]:
+        """Return the responses (k, m) of a vectorized follower, and the rows that are not finite.
+
+        Raises:
+            UnusableResponseError: when there is not one row per decision.
+
+        """
+        given = points.copy()
+        answer = self.response(given, seed=seeds) if self.seeded else self.response(given)
+        rows = as_response(answer)
+        shape = tuple(rows.shape)
+        if len(shape) != 2 or shape[0] != len(points) or shape[1] == 0:
+            raise UnusableResponseError(
+                "shape",
+                "must have one row per query: "
+                f"given shape {points.shape} it must have ({len(points)}, m), got {shape}",
             )
-        return rows[0, ...]
+        return rows, infinite_rows(rows)
 
-    def all(self, points: Points, seeds: list[int | None]) -> Any:
-        """Ask about several decisions at once."""
-        return (
-            self.response(points.copy(), seed=seeds)
-            if self.seeded
-            else self.response(points.copy())
-        )
+    def attempt(self, x: Point, seed: int | None) -> Outcome:
+        """Ask about one decision, and return whatever happens as plain data."""
+        try:
+            return Outcome("ok", owned(self.ask(x, seed)), remarks_of(self.response))
+        except (Exception, SystemExit) as error:
+            return failure_of(error)
 
-    def remarks(self) -> str:
-        """Return what the follower said on the side, if it keeps that."""
-        return str(getattr(self.response, "remarks", str)())
+    def attempt_all(self, group: list[Query]) -> list[Outcome]:
+        """Ask a vectorized follower about several decisions at once."""
+        points = np.array([query.x for query in group])
+        try:
+            rows, infinite = self.ask_all(points, [query.seed for query in group])
+        except ResponseError:  # of one of them; the others have their answers
+            return [self.attempt(query.x, query.seed) for query in group]
+        except (Exception, SystemExit) as error:
+            return [failure_of(error)] * len(group)
+        remarks = remarks_of(self.response)
+        flawed = failure_of(UnusableResponseError("infinite", "is not finite"))
+        return [
+            flawed if row in infinite else Outcome("ok", owned(rows[row, ...]), remarks)
+            for row in range(len(group))
+        ]
 
 
 def carry_out(
     follower: bytes | Question, group: list[Query], timeout: float | None, home: int
 ) -> list[Outcome]:
-    """Ask about a group of decisions, wherever this runs: packed, in a process of its own; or here,
-    all at once.
+    """Ask about a group of decisions, wherever this runs.
 
-    Away from the process of the run, `home`, it sees to it that the worker does not outlive the one
-    who started it.
+    Args:
+        follower: the question; packed, it is asked in a process of its own.
+        group: the queries; more than one only of a vectorized follower.
+        timeout: seconds after which an isolated query is stopped.
+        home: the process of the run. Away from it, a worker ends with the one who started it.
+
     """
     if os.getpid() != home:
         follow_parent()
     if isinstance(follower, bytes):
-        return [guarded(follower, query.x, query.seed, timeout) for query in group]
+        return [ask_child(follower, query.x, query.seed, timeout=timeout) for query in group]
     if len(group) == 1:
-        return [attempt(follower, group[0].x, group[0].seed)]
-    try:
-        rows = as_response(
-            follower.all(np.array([query.x for query in group]), [query.seed for query in group])
+        return [follower.attempt(group[0].x, group[0].seed)]
+    return follower.attempt_all(group)
+
+
+def _check_vector(response: Response) -> None:
+    shape = tuple(response.shape)
+    if len(shape) != 1:
+        raise UnusableResponseError(
+            "shape",
+            f"must be a vector (m,), got shape {shape}; "
+            f"return a one-dimensional array, also when m is 1",
         )
-        if len(rows.shape) != 2 or rows.shape[0] != len(group):
-            return [
-                Outcome("shape", info=f"asked about {len(group)} decisions, got shape {rows.shape}")
-            ] * len(group)
-        return [
-            Outcome("ok", owned(rows[row, ...]), follower.remarks()) for row in range(len(group))
-        ]
-    except ResponseError:  # of one of them; the others have their answers
-        return [attempt(follower, query.x, query.seed) for query in group]
-    except (Exception, SystemExit) as error:
-        return [Outcome(class_of(error), info=in_words(error))] * len(group)
-
-
-def takes_seed(response: Callable[..., Any]) -> bool:
-    """Whether the follower has a parameter named `seed`."""
-    try:
-        return "seed" in inspect.signature(response).parameters
-    except (TypeError, ValueError):  # some built-in functions do not say
-        return False
+    if shape[0] == 0:
+        raise UnusableResponseError("shape", "must not be empty")

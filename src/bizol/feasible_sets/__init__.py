@@ -1,4 +1,7 @@
-"""The sets decisions are taken from, by family. Each answers one question: where is a linear cost smallest?"""
+"""The sets decisions are taken from, by family.
+
+Each answers one question: where is a linear cost smallest?
+"""
 
 from bizol.feasible_sets.composition import Product, Scaled, Translated
 from bizol.feasible_sets.matrices import NuclearNormBall, Spectraplex

@@ -15,6 +15,9 @@ from numpy.typing import ArrayLike
 
 from bizol.arrays import ArgumentError, Point, as_vector, is_real
 from bizol.feasible_sets.protocol import FeasibleSet, projection, slack, widths
+from bizol.records import assign
+
+FIXED_WIDTH = 1e-9  # relative to the center: a coordinate that is narrower counts as fixed
 
 
 @final
@@ -32,7 +35,7 @@ class Product:
     factors: tuple[FeasibleSet, ...]
 
     def __init__(self, factors: Sequence[FeasibleSet]) -> None:
-        object.__setattr__(self, "factors", tuple(factors))
+        assign(self, factors=tuple(factors))
         if not self.factors:
             raise ArgumentError("Product", "factors", "needs at least one set.")
         for index, factor in enumerate(self.factors):
@@ -77,7 +80,7 @@ class Product:
     @property
     def project(self) -> Callable[[Point], Point]:
         """Project block by block."""
-        projections = [_projection(factor) for factor in self.factors]
+        projections = [_require_projection(factor) for factor in self.factors]
 
         def project(point: Point) -> Point:
             blocks = zip(projections, self.split(point), strict=True)
@@ -102,53 +105,51 @@ class Translated:
     shift: Point
 
     def __init__(self, original: FeasibleSet, shift: ArrayLike) -> None:
-        object.__setattr__(self, "original", _require_set(original, "Translated", "original"))
+        _require_set(original, "Translated", "original")
         vector = as_vector(shift, "Translated", "shift", size=original.dimension, finite=True)
-        object.__setattr__(self, "shift", vector)
+        assign(self, original=original, shift=vector)
 
     @property
     def dimension(self) -> int:
-        """As before."""
+        """The dimension of the original."""
         return self.original.dimension
 
     @property
     def diameter(self) -> float:
-        """As before."""
+        """The diameter of the original."""
         return self.original.diameter
 
     @property
     def center(self) -> Point:
-        """The center, moved."""
+        """The center of the original, moved by the shift."""
         return self.original.center + self.shift
 
     @property
     def widths(self) -> Point:
-        """As before."""
+        """The widths of the original."""
         return widths(self.original)
 
     def minimize_linear(self, cost: Point) -> Point:
-        """Move the vertex."""
+        """Minimize over the original and move the vertex by the shift."""
         return self.original.minimize_linear(cost) + self.shift
 
     def contains(self, point: Point, tolerance: float = 1e-9) -> bool:
         """Whether the point, moved back, is in the original."""
-        rounding = slack(self, 0.0) / (
-            self.diameter or 1.0
-        )  # of the shift, which the original knows nothing of
+        # Adding the shift rounds; the original does not know about it.
+        rounding = slack(self, 0.0) / (self.diameter or 1.0)
         return self.original.contains(point - self.shift, tolerance + rounding)
 
     @property
     def project(self) -> Callable[[Point], Point]:
-        """Project the point moved back."""
-        onto = _projection(self.original)
+        """Move the point back, project it onto the original and move the result."""
+        onto = _require_projection(self.original)
         return lambda point: onto(point - self.shift) + self.shift
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Scaled:
-    """A set stretched about the origin, and mirrored where the factor is negative: {factor · x : x
-    ∈ X}.
+    """A set scaled about the origin: {factor · x : x ∈ X}; a negative factor also mirrors it.
 
     Example:
         >>> from bizol import Simplex
@@ -163,52 +164,50 @@ class Scaled:
     def __post_init__(self) -> None:
         _require_set(self.original, "Scaled", "original")
         if not is_real(self.factor) or not np.isfinite(self.factor) or self.factor == 0:
-            raise ArgumentError(
-                "Scaled", "factor", f"must be finite and not zero, got {self.factor!r}."
-            )
+            what = f"must be finite and not zero, got {self.factor!r}."
+            raise ArgumentError("Scaled", "factor", what)
 
     @property
     def dimension(self) -> int:
-        """As before."""
+        """The dimension of the original."""
         return self.original.dimension
 
     @property
     def diameter(self) -> float:
-        """Stretched by the size of the factor."""
+        """The diameter of the original times |factor|."""
         return abs(self.factor) * self.original.diameter
 
     @property
     def center(self) -> Point:
-        """The center, stretched."""
+        """The center of the original times the factor."""
         return self.factor * self.original.center
 
     @property
     def widths(self) -> Point:
-        """Stretched by the size of the factor."""
+        """The widths of the original times |factor|."""
         return abs(self.factor) * widths(self.original)
 
     def minimize_linear(self, cost: Point) -> Point:
-        """Minimize ⟨factor · cost, x⟩ over the original and stretch the vertex."""
+        """Minimize ⟨factor · cost, x⟩ over the original and scale the vertex."""
         return self.factor * self.original.minimize_linear(self.factor * cost)
 
     def contains(self, point: Point, tolerance: float = 1e-9) -> bool:
-        """Whether the point, shrunk back, is in the original."""
+        """Whether the point divided by the factor is in the original."""
         return self.original.contains(point / self.factor, tolerance)
 
     @property
     def project(self) -> Callable[[Point], Point]:
-        """Project the point shrunk back."""
-        onto = _projection(self.original)
+        """Divide the point by the factor, project it onto the original and scale the result."""
+        onto = _require_projection(self.original)
         return lambda point: self.factor * onto(point / self.factor)
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class InUnits:
-    """A set in units in which it is about as wide along one coordinate as along another: {x / units
-    : x ∈ X}.
+    """A set in units that make it about equally wide along every coordinate: {x / units : x ∈ X}.
 
-    The units are powers of two, so that nothing is rounded on the way there and back.
+    The units are powers of two, so converting to them and back rounds nothing.
 
     Example:
         >>> from bizol import Box
@@ -224,49 +223,53 @@ class InUnits:
 
     def __post_init__(self) -> None:
         wide = widths(self.original)
-        moving = wide > 1e-9 * np.abs(self.original.center)  # the others are fixed, up to rounding
+        # Narrower coordinates are fixed, up to rounding.
+        moving = wide > FIXED_WIDTH * np.abs(self.original.center)
         even = self.original.diameter / sqrt(wide.size) or 1.0
         units = np.exp2(np.round(np.log2(np.where(moving, wide, even))))
-        object.__setattr__(self, "units", units)
-        same = bool((units == units[0]).all())
-        diameter = self.original.diameter / units[0] if same else np.linalg.norm(wide / units)
-        object.__setattr__(self, "diameter", float(diameter))
+        if (units == units[0]).all():
+            diameter = self.original.diameter / units[0]
+        else:
+            diameter = np.linalg.norm(wide / units)  # of a box around it: an upper bound
+        assign(self, units=units, diameter=float(diameter))
 
     @property
     def dimension(self) -> int:
-        """As before."""
+        """The dimension of the original."""
         return self.original.dimension
 
     @property
     def center(self) -> Point:
-        """The center, in these units."""
+        """The center of the original, in these units."""
         return self.original.center / self.units
 
     def minimize_linear(self, cost: Point) -> Point:
-        """Minimize ⟨cost / units, x⟩ over the original."""
+        """Minimize ⟨cost / units, x⟩ over the original and convert the vertex."""
         return self.original.minimize_linear(cost / self.units) / self.units
 
     def contains(self, point: Point, tolerance: float = 1e-9) -> bool:
-        """Whether the point is in the original."""
+        """Whether the point, converted back, is in the original."""
         return self.original.contains(point * self.units, tolerance)
 
     @property
     def project(self) -> Callable[[Point], Point]:
-        """Project onto the original, whose coordinates of unequal width have nothing to do with each other."""
-        onto = _projection(self.original)
+        """Convert the point back, project it onto the original and convert the result.
+
+        This is the projection in these units too, as a set with `widths` and a projection has
+        coordinates of unequal width in separate factors only.
+        """
+        onto = _require_projection(self.original)
         return lambda point: onto(point * self.units) / self.units
 
 
-def _require_set(value: FeasibleSet, owner: str, name: str) -> FeasibleSet:
+def _require_set(value: FeasibleSet, owner: str, name: str) -> None:
     if not isinstance(value, FeasibleSet):
         raise ArgumentError(owner, name, f"must be a feasible set, got {value!r}.")
-    return value
 
 
-def _projection(part: FeasibleSet) -> Callable[[Point], Point]:
+def _require_projection(part: FeasibleSet) -> Callable[[Point], Point]:
     onto = projection(part)
     if onto is None:
-        raise AttributeError(
-            f"{type(part).__name__} offers no projection."
-        )  # so hasattr(..., "project") is False
+        # An AttributeError, so that hasattr(..., "project") is False.
+        raise AttributeError(f"{type(part).__name__} offers no projection.")
     return onto

@@ -1,7 +1,8 @@
-"""One linear program with many costs: kept in HiGHS, restarted from the last basis, answered as if it had no past."""
+"""Linear programs over one set of constraints and many costs, kept in HiGHS between calls."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, TypeAlias, final
 
 import numpy as np
@@ -13,61 +14,68 @@ Mask: TypeAlias = NDArray[np.bool_]
 UNBOUNDED = (
     "Polytope(...) must be bounded: it has no end in some direction; add lower or upper bounds."
 )
+OPTIONS = {
+    "output_flag": False,
+    "presolve": "off",  # it would discard the basis
+    "threads": 1,
+    "small_matrix_value": 1e-12,
+    "primal_feasibility_tolerance": 1e-9,
+    "dual_feasibility_tolerance": 1e-9,
+}
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LinearConstraints:
+    """The polyhedron {x : A_ub x ≤ b_ub, A_eq x = b_eq, lower ≤ x ≤ upper}."""
+
+    A_ub: Points
+    b_ub: Point
+    A_eq: Points
+    b_eq: Point
+    lower: Point
+    upper: Point
 
 
 @final
 class LinearProgram:
-    """Minimize ⟨cost, x⟩ over {x : row_lower ≤ A x ≤ row_upper, lower ≤ x ≤ upper}, for one cost
-    after another.
+    """Minimize ⟨cost, x⟩ over a polyhedron, for one cost after another.
 
-    Starting from the last basis saves most of the work, but where the minimizer is not unique, or
-    its basis is not, the answer would depend on what was asked before, in the last digits or
-    altogether. So the vertex is recomputed from the constraints that are active, and when the
-    solver's basis is not the only optimal one, the program is solved again from the basis it had at
-    birth. Either way the answer is a function of the cost.
+    Starting from the last basis saves most of the work. Where the minimizer or its basis is not
+    unique, the answer would then depend on earlier costs, in the last digits or altogether. So the
+    vertex is recomputed from the active constraints, and when the solver's basis is not the only
+    optimal one, the program is solved again from its first basis. Either way the answer is a
+    function of the cost.
+
+    The solver sees x / unit and rows of size one, as its tolerances are absolute:
+    {x : row_lower ≤ matrix (x / unit) ≤ row_upper, lower ≤ x ≤ upper}.
     """
 
-    def __init__(
-        self, matrix: Points, row_lower: Point, row_upper: Point, lower: Point, upper: Point
-    ) -> None:
-        self._lower, self._upper = lower, upper
-        width = upper - lower
-        self._unit = np.where(
-            np.isfinite(width) & (width > 0), width, 1.0
-        )  # the solver sees x / unit ...
+    def __init__(self, constraints: LinearConstraints) -> None:
+        matrix = np.concatenate([constraints.A_ub, constraints.A_eq])
+        unlimited = np.full(constraints.b_ub.size, -np.inf)
+        row_lower = np.concatenate([unlimited, constraints.b_eq])
+        row_upper = np.concatenate([constraints.b_ub, constraints.b_eq])
+        self._lower = constraints.lower
+        self._upper = constraints.upper
+        width = self._upper - self._lower
+        self._unit = np.where(np.isfinite(width) & (width > 0), width, 1.0)
         scaled = matrix * self._unit
         size = np.abs(scaled).max(axis=1, initial=0.0)
         kept = size > 0
         if (~kept & ((row_lower > 0) | (row_upper < 0))).any():
             raise ValueError("Polytope(...) is empty: a row of zeros contradicts its right side.")
-        self._matrix = (
-            scaled[kept] / size[kept, None]
-        )  # ... and rows of size one, as its tolerances are absolute
-        self._row_lower, self._row_upper = (
-            row_lower[kept] / size[kept],
-            row_upper[kept] / size[kept],
-        )
+        self._matrix = scaled[kept] / size[kept, None]
+        self._row_lower = row_lower[kept] / size[kept]
+        self._row_upper = row_upper[kept] / size[kept]
         self._solver: Any = None
         if len(self._matrix):
             self._start()
 
-    @classmethod
-    def over(
-        cls, A_ub: Points, b_ub: Point, A_eq: Points, b_eq: Point, lower: Point, upper: Point
-    ) -> LinearProgram:
-        """Return the program over {x : A_ub x ≤ b_ub, A_eq x = b_eq, lower ≤ x ≤ upper}."""
-        return cls(
-            np.concatenate([A_ub, A_eq]),
-            np.concatenate([np.full(b_ub.size, -np.inf), b_eq]),
-            np.concatenate([b_ub, b_eq]),
-            lower,
-            upper,
-        )
-
     def minimize(self, cost: Point) -> Point:
         """Return a vertex that minimizes the cost."""
         price = scaled_to_one(cost * self._unit)
-        if self._solver is None:  # nothing but bounds
+        if self._solver is None:  # there are bounds only
             vertex = np.where(cost < 0, self._upper, self._lower)
             if not np.isfinite(vertex).all():
                 raise ValueError(UNBOUNDED)
@@ -76,7 +84,7 @@ class LinearProgram:
         self._run()
         if not self._is_unique():
             self._solver.clearSolver()
-            self._solver.setBasis(self._birth)
+            self._solver.setBasis(self._first_basis)
             self._run()
         return self._vertex()
 
@@ -85,21 +93,14 @@ class LinearProgram:
 
         self._statuses = highspy.HighsModelStatus
         self._solver = highspy.Highs()
-        for option, value in {
-            "output_flag": False,
-            "presolve": "off",  # it would throw the basis away
-            "threads": 1,
-            "small_matrix_value": 1e-12,
-            "primal_feasibility_tolerance": 1e-9,
-            "dual_feasibility_tolerance": 1e-9,
-        }.items():
+        for option, value in OPTIONS.items():
             self._solver.setOptionValue(option, value)
         if self._solver.passModel(self._model(highspy)) == highspy.HighsStatus.kError:
             raise ValueError(
                 "Polytope(...) has numbers too large or too small for a linear program; rescale it."
             )
         self._run()
-        self._birth = self._solver.getBasis()
+        self._first_basis = self._solver.getBasis()
 
     def _run(self) -> None:
         self._solver.run()
@@ -126,16 +127,15 @@ class LinearProgram:
         return columns, rows, np.array(solution.col_value), np.array(solution.row_value)
 
     def _is_unique(self, tolerance: float = 1e-9) -> bool:
-        """Whether no other basis is optimal: nothing basic at a bound, nothing else free of charge."""
+        """Whether no other basis is optimal.
+
+        So it is where no basic variable is at a bound and every other one has a nonzero price.
+        """
         columns, rows, x, activity = self._basis()
         solution = self._solver.getSolution()
-        movable = self._upper > self._lower, self._row_upper > self._row_lower
-        prices = np.concatenate(
-            [
-                np.array(solution.col_dual)[~columns & movable[0]],
-                np.array(solution.row_dual)[~rows & movable[1]],
-            ]
-        )
+        column_prices = np.array(solution.col_dual)[~columns & (self._upper > self._lower)]
+        row_prices = np.array(solution.row_dual)[~rows & (self._row_upper > self._row_lower)]
+        prices = np.concatenate([column_prices, row_prices])
         values = np.concatenate([x[columns], activity[rows]])
         lower = np.concatenate([(self._lower / self._unit)[columns], self._row_lower[rows]])
         upper = np.concatenate([(self._upper / self._unit)[columns], self._row_upper[rows]])
@@ -146,16 +146,16 @@ class LinearProgram:
     def _vertex(self) -> Point:
         """Solve the active constraints for the basic columns, with the others at their bounds."""
         columns, rows, x, activity = self._basis()
-        lower, upper = self._lower / self._unit, self._upper / self._unit
+        lower = self._lower / self._unit
+        upper = self._upper / self._unit
         at_upper = upper - x < x - lower
         bound = np.where(at_upper, upper, lower)
         scaled = np.where(np.isfinite(bound), bound, x)
         active = self._matrix[~rows]
         tight = self._row_upper[~rows] - activity[~rows] <= activity[~rows] - self._row_lower[~rows]
         rhs = np.where(tight, self._row_upper[~rows], self._row_lower[~rows])
-        scaled[columns] = np.linalg.solve(
-            active[:, columns], rhs - active[:, ~columns] @ scaled[~columns]
-        )
+        remainder = rhs - active[:, ~columns] @ scaled[~columns]
+        scaled[columns] = np.linalg.solve(active[:, columns], remainder)
         vertex = scaled * self._unit
         exact = ~columns & np.isfinite(bound)
         vertex[exact] = np.where(at_upper, self._upper, self._lower)[exact]
@@ -165,8 +165,10 @@ class LinearProgram:
         model = highspy.HighsLp()
         model.num_row_, model.num_col_ = self._matrix.shape
         model.col_cost_ = np.zeros(self._lower.size)
-        model.col_lower_, model.col_upper_ = self._lower / self._unit, self._upper / self._unit
-        model.row_lower_, model.row_upper_ = self._row_lower, self._row_upper
+        model.col_lower_ = self._lower / self._unit
+        model.col_upper_ = self._upper / self._unit
+        model.row_lower_ = self._row_lower
+        model.row_upper_ = self._row_upper
         rows, columns = np.nonzero(self._matrix)
         model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
         model.a_matrix_.start_ = np.searchsorted(rows, np.arange(self._matrix.shape[0] + 1))

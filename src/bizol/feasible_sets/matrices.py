@@ -11,6 +11,7 @@ import numpy as np
 from bizol.arrays import ArgumentError, Point, Points, as_positive, as_size, scaled_to_one
 from bizol.feasible_sets.protocol import slack
 from bizol.feasible_sets.simplices import fill_to_level
+from bizol.records import assign
 
 
 @final
@@ -30,12 +31,11 @@ class NuclearNormBall:
 
     def __post_init__(self) -> None:
         if np.ndim(self.shape) != 1 or len(self.shape) != 2:
-            raise ArgumentError(
-                "NuclearNormBall", "shape", f"must be a pair (rows, columns), got {self.shape!r}."
-            )
+            what = f"must be a pair (rows, columns), got {self.shape!r}."
+            raise ArgumentError("NuclearNormBall", "shape", what)
         sizes = tuple(as_size(size, "NuclearNormBall", "shape") for size in self.shape)
-        object.__setattr__(self, "shape", sizes)
-        object.__setattr__(self, "radius", as_positive(self.radius, "NuclearNormBall", "radius"))
+        radius = as_positive(self.radius, "NuclearNormBall", "radius")
+        assign(self, shape=sizes, radius=radius)
 
     @property
     def dimension(self) -> int:
@@ -55,13 +55,14 @@ class NuclearNormBall:
     def minimize_linear(self, cost: Point) -> Point:
         """Return −radius · u vᵀ for the leading singular pair of the cost."""
         matrix = scaled_to_one(cost).reshape(self.shape)
-        wide = matrix.T if self.shape[0] > self.shape[1] else matrix
+        is_tall = self.shape[0] > self.shape[1]
+        wide = matrix.T if is_tall else matrix
         left = _extreme_eigenvector(wide @ wide.T, largest=True)
         right = left @ wide
         size = np.linalg.norm(right)
         right = right / size if size > 0 else np.eye(right.size)[0]  # a zero cost is indifferent
         vertex = -self.radius * np.outer(left, right)
-        return (vertex.T if wide is not matrix else vertex).ravel()
+        return (vertex.T if is_tall else vertex).ravel()
 
     def contains(self, point: Point, tolerance: float = 1e-9) -> bool:
         """Whether the singular values add up to at most the radius."""
@@ -73,10 +74,9 @@ class NuclearNormBall:
         u, values, vt = np.linalg.svd(point.reshape(self.shape), full_matrices=False)
         if values.sum() <= self.radius:
             return point.copy()
-        shrunk: Points = (
-            u * fill_to_level(values, np.full_like(values, self.radius), self.radius)
-        ) @ vt
-        return shrunk.ravel()
+        shrunk = fill_to_level(values, np.full_like(values, self.radius), self.radius)
+        nearest: Points = (u * shrunk) @ vt
+        return nearest.ravel()
 
 
 @final
@@ -94,8 +94,9 @@ class Spectraplex:
     total: float = 1.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "side", as_size(self.side, "Spectraplex", "side"))
-        object.__setattr__(self, "total", as_positive(self.total, "Spectraplex", "total"))
+        side = as_size(self.side, "Spectraplex", "side")
+        total = as_positive(self.total, "Spectraplex", "total")
+        assign(self, side=side, total=total)
 
     @property
     def dimension(self) -> int:
@@ -113,7 +114,7 @@ class Spectraplex:
         return (self.total / self.side) * np.eye(self.side).ravel()
 
     def minimize_linear(self, cost: Point) -> Point:
-        """Return total · v vᵀ for the eigenvector of the smallest eigenvalue of the cost's symmetric part."""
+        """Return total · v vᵀ for the lowest eigenvector v of the cost's symmetric part."""
         vector = _extreme_eigenvector(self._symmetric(scaled_to_one(cost)), largest=False)
         return self.total * np.outer(vector, vector).ravel()
 
@@ -123,18 +124,14 @@ class Spectraplex:
         matrix = point.reshape(self.side, self.side)
         values = np.linalg.eigvalsh(self._symmetric(point))
         symmetric = np.abs(matrix - matrix.T).max() <= 2 * allowed
-        return bool(
-            symmetric
-            and values[0] >= -allowed
-            and abs(values.sum() - self.total) <= sqrt(self.side) * allowed
-        )
+        whole = abs(values.sum() - self.total) <= sqrt(self.side) * allowed
+        return bool(symmetric and values[0] >= -allowed and whole)
 
     def project(self, point: Point) -> Point:
         """Project the eigenvalues onto the simplex."""
         values, vectors = np.linalg.eigh(self._symmetric(point))
-        nearest: Points = (
-            vectors * fill_to_level(values, np.full_like(values, self.total), self.total)
-        ) @ vectors.T
+        shares = fill_to_level(values, np.full_like(values, self.total), self.total)
+        nearest: Points = (vectors * shares) @ vectors.T
         return nearest.ravel()
 
     def _symmetric(self, flat: Point) -> Points:

@@ -21,6 +21,7 @@ from bizol.arrays import (
 )
 from bizol.feasible_sets.protocol import slack
 from bizol.feasible_sets.simplices import fill_to_level
+from bizol.records import assign
 
 
 @final
@@ -38,8 +39,8 @@ class Ball:
     radius: float = 1.0
 
     def __init__(self, center: ArrayLike, radius: float = 1.0) -> None:
-        object.__setattr__(self, "center", as_vector(center, "Ball", "center", finite=True))
-        object.__setattr__(self, "radius", as_positive(radius, "Ball", "radius"))
+        middle = as_vector(center, "Ball", "center", finite=True)
+        assign(self, center=middle, radius=as_positive(radius, "Ball", "radius"))
 
     @property
     def dimension(self) -> int:
@@ -53,7 +54,7 @@ class Ball:
 
     def minimize_linear(self, cost: Point) -> Point:
         """Go straight down to the boundary; a zero cost is indifferent and gets the center."""
-        return self.center - self.radius * _normalized(cost)
+        return self.center - self.radius * _normalize(cost)
 
     def contains(self, point: Point, tolerance: float = 1e-9) -> bool:
         """Whether the distance to the center is at most the radius."""
@@ -62,9 +63,8 @@ class Ball:
     def project(self, point: Point) -> Point:
         """Pull the point toward the center until it is in."""
         offset = point - self.center
-        return self.center + offset * min(
-            1.0, self.radius / max(float(np.linalg.norm(offset)), self.radius)
-        )
+        distance = float(np.linalg.norm(offset))
+        return self.center + offset * min(1.0, self.radius / max(distance, self.radius))
 
 
 @final
@@ -82,8 +82,8 @@ class L1Ball:
     radius: float = 1.0
 
     def __init__(self, center: ArrayLike, radius: float = 1.0) -> None:
-        object.__setattr__(self, "center", as_vector(center, "L1Ball", "center", finite=True))
-        object.__setattr__(self, "radius", as_positive(radius, "L1Ball", "radius"))
+        middle = as_vector(center, "L1Ball", "center", finite=True)
+        assign(self, center=middle, radius=as_positive(radius, "L1Ball", "radius"))
 
     @property
     def dimension(self) -> int:
@@ -113,9 +113,8 @@ class L1Ball:
         size = np.abs(offset)
         if size.sum() <= self.radius:
             return point.copy()
-        return self.center + np.copysign(
-            fill_to_level(size, np.full_like(size, self.radius), self.radius), offset
-        )
+        shrunk = fill_to_level(size, np.full_like(size, self.radius), self.radius)
+        return self.center + np.copysign(shrunk, offset)
 
 
 @final
@@ -134,13 +133,12 @@ class LpBall:
     p: float
 
     def __init__(self, center: ArrayLike, radius: float = 1.0, *, p: float) -> None:
-        object.__setattr__(self, "center", as_vector(center, "LpBall", "center", finite=True))
-        object.__setattr__(self, "radius", as_positive(radius, "LpBall", "radius"))
+        middle = as_vector(center, "LpBall", "center", finite=True)
+        size = as_positive(radius, "LpBall", "radius")
         if not is_real(p) or isnan(p) or p < 1:
-            raise ArgumentError(
-                "LpBall", "p", f"must be in [1, inf], where the ball is convex, got {p!r}."
-            )
-        object.__setattr__(self, "p", float(p))
+            what = f"must be in [1, inf], where the ball is convex, got {p!r}."
+            raise ArgumentError("LpBall", "p", what)
+        assign(self, center=middle, radius=size, p=float(p))
 
     @property
     def dimension(self) -> int:
@@ -149,7 +147,7 @@ class LpBall:
 
     @property
     def diameter(self) -> float:
-        """Euclidean diameter: between opposite axis points for p ≤ 2, between opposite corners beyond."""
+        """Euclidean distance between opposite points on an axis (p ≤ 2) or opposite corners."""
         return 2 * self.radius * float(self.dimension ** max(0.0, 0.5 - 1 / self.p))
 
     def minimize_linear(self, cost: Point) -> Point:
@@ -165,20 +163,18 @@ class LpBall:
 
     def contains(self, point: Point, tolerance: float = 1e-9) -> bool:
         """Whether the p-norm of the deviation is at most the radius."""
-        allowed = slack(self, tolerance) * self.dimension ** max(
-            0.0, 1 / self.p - 0.5
-        )  # ‖·‖ₚ against ‖·‖₂
+        # ‖·‖ₚ ≤ n^max(0, 1/p − 1/2) ‖·‖₂
+        allowed = slack(self, tolerance) * self.dimension ** max(0.0, 1 / self.p - 0.5)
         return bool(np.linalg.norm(point - self.center, self.p) <= self.radius + allowed)
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Ellipsoid:
-    """The ellipsoid {x : (x − center)ᵀ shape⁻¹ (x − center) ≤ 1}, `shape` symmetric positive
-    definite.
+    """The ellipsoid {x : (x − center)ᵀ shape⁻¹ (x − center) ≤ 1}.
 
-    The half-axes are the eigenvectors of `shape`, their lengths the square roots of its
-    eigenvalues.
+    `shape` is symmetric and positive definite. The half-axes are its eigenvectors, their lengths
+    the square roots of its eigenvalues.
 
     Example:
         >>> Ellipsoid(center=[0, 0], shape=[[4, 0], [0, 1]]).minimize_linear(np.array([1.0, 0.0]))
@@ -192,22 +188,17 @@ class Ellipsoid:
     _axes: Points = field(init=False, repr=False)  # unit vectors as columns
 
     def __init__(self, center: ArrayLike, shape: ArrayLike) -> None:
-        object.__setattr__(self, "center", as_vector(center, "Ellipsoid", "center", finite=True))
-        matrix = as_matrix(shape, "Ellipsoid", "shape", columns=self.center.size)
-        if matrix.shape[0] != matrix.shape[1] or not np.allclose(
-            matrix, matrix.T, rtol=0.0, atol=1e-10 * np.abs(matrix).max()
-        ):
+        middle = as_vector(center, "Ellipsoid", "center", finite=True)
+        matrix = as_matrix(shape, "Ellipsoid", "shape", columns=middle.size)
+        rounding = 1e-10 * np.abs(matrix).max()
+        square = matrix.shape[0] == matrix.shape[1]
+        if not square or not np.allclose(matrix, matrix.T, rtol=0.0, atol=rounding):
             raise ArgumentError("Ellipsoid", "shape", f"must be a symmetric matrix, got {matrix}.")
         eigenvalues, axes = np.linalg.eigh(matrix)
         if not eigenvalues[0] > matrix.shape[0] * np.finfo(np.float64).eps * abs(eigenvalues[-1]):
-            raise ArgumentError(
-                "Ellipsoid",
-                "shape",
-                f"must be positive definite, its smallest eigenvalue is {eigenvalues[0]:g}.",
-            )
-        object.__setattr__(self, "shape", matrix)
-        object.__setattr__(self, "_lengths", np.sqrt(eigenvalues))
-        object.__setattr__(self, "_axes", axes)
+            what = f"must be positive definite, its smallest eigenvalue is {eigenvalues[0]:g}."
+            raise ArgumentError("Ellipsoid", "shape", what)
+        assign(self, center=middle, shape=matrix, _lengths=np.sqrt(eigenvalues), _axes=axes)
 
     @property
     def dimension(self) -> int:
@@ -220,17 +211,19 @@ class Ellipsoid:
         return 2 * float(self._lengths[-1])
 
     def minimize_linear(self, cost: Point) -> Point:
-        """Minimize over the unit ball in the coordinates of the axes; a zero cost gets the center."""
-        return self.center - self._axes @ (
-            self._lengths * _normalized(self._lengths * (cost @ self._axes))
-        )
+        """Minimize over the unit ball in the coordinates of the axes.
+
+        A zero cost is indifferent and gets the center.
+        """
+        direction = _normalize(self._lengths * (cost @ self._axes))
+        return self.center - self._axes @ (self._lengths * direction)
 
     def contains(self, point: Point, tolerance: float = 1e-9) -> bool:
         """Whether the nearest point of the ellipsoid is the point itself."""
         return bool(np.linalg.norm(point - self.project(point)) <= slack(self, tolerance))
 
     def project(self, point: Point) -> Point:
-        """Solve the secular equation Σ (ℓᵢ pᵢ / (ℓᵢ² + ν))² = 1 for the multiplier ν of the constraint."""
+        """Solve the secular equation Σ (ℓᵢ pᵢ / (ℓᵢ² + ν))² = 1 for the multiplier ν."""
         from scipy.optimize import brentq
 
         local = (point - self.center) @ self._axes
@@ -246,6 +239,6 @@ class Ellipsoid:
         return self.center + self._axes @ (local * squares / (squares + multiplier))
 
 
-def _normalized(cost: Point) -> Point:
+def _normalize(cost: Point) -> Point:
     scaled = scaled_to_one(cost)
     return scaled / (float(np.linalg.norm(scaled)) or 1.0)

@@ -1,17 +1,21 @@
-"""Sets with flat sides: the box, the hull of given points, and any bounded system of linear inequalities."""
+"""Sets with flat sides: boxes, hulls of given points, and bounded systems of inequalities."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from bizol.arrays import ArgumentError, Point, Points, as_matrix, as_vector
-from bizol.feasible_sets.linear_program import LinearProgram
+from bizol.feasible_sets.linear_program import LinearConstraints, LinearProgram
 from bizol.feasible_sets.protocol import slack
+from bizol.records import assign
+
+PROPAGATIONS = 3  # times that all rows tighten the bounds, before linear programs find the rest
 
 
 @final
@@ -29,17 +33,15 @@ class Box:
     upper: Point
 
     def __init__(self, lower: ArrayLike, upper: ArrayLike) -> None:
-        object.__setattr__(self, "lower", as_vector(lower, "Box", "lower"))
-        object.__setattr__(self, "upper", as_vector(upper, "Box", "upper", size=self.lower.size))
-        _refuse_crossed_bounds("Box", self.lower, self.upper)
-        unbounded = ~(np.isfinite(self.lower) & np.isfinite(self.upper))
+        below = as_vector(lower, "Box", "lower")
+        above = as_vector(upper, "Box", "upper", size=below.size)
+        _refuse_crossed_bounds("Box", below, above)
+        unbounded = ~(np.isfinite(below) & np.isfinite(above))
         if unbounded.any():
-            raise ArgumentError(
-                "Box",
-                ("lower", "upper"),
-                f"must be bounded, but coordinate {int(np.argmax(unbounded))} is not; "
-                f"give it finite bounds.",
-            )
+            index = int(np.argmax(unbounded))
+            what = f"must be bounded, but coordinate {index} is not; give it finite bounds."
+            raise ArgumentError("Box", ("lower", "upper"), what)
+        assign(self, lower=below, upper=above)
 
     @property
     def dimension(self) -> int:
@@ -48,7 +50,7 @@ class Box:
 
     @property
     def diameter(self) -> float:
-        """Length of the diagonal."""
+        """The length of the diagonal."""
         return float(np.linalg.norm(self.widths))
 
     @property
@@ -58,7 +60,7 @@ class Box:
 
     @property
     def center(self) -> Point:
-        """The middle."""
+        """The middle of the box."""
         return self.lower / 2 + self.upper / 2
 
     def minimize_linear(self, cost: Point) -> Point:
@@ -67,9 +69,8 @@ class Box:
 
     def contains(self, point: Point, tolerance: float = 1e-9) -> bool:
         """Whether every coordinate keeps its bounds."""
-        return bool(
-            np.maximum(self.lower - point, point - self.upper).max() <= slack(self, tolerance)
-        )
+        excess = np.maximum(self.lower - point, point - self.upper).max()
+        return bool(excess <= slack(self, tolerance))
 
     def project(self, point: Point) -> Point:
         """Clip every coordinate to its bounds."""
@@ -95,11 +96,11 @@ class ConvexHull:
         if not np.isfinite(matrix).all():
             row = int(np.argmin(np.isfinite(matrix).all(axis=1)))
             raise ArgumentError("ConvexHull", "points", f"must be finite, but row {row} is not.")
-        object.__setattr__(self, "points", matrix)
-        distances = (
-            np.linalg.norm(matrix[i + 1 :] - row, axis=1) for i, row in enumerate(matrix[:-1])
-        )
-        object.__setattr__(self, "diameter", max((float(d.max()) for d in distances), default=0.0))
+        diameter = 0.0
+        for index, row in enumerate(matrix[:-1]):
+            distances = np.linalg.norm(matrix[index + 1 :] - row, axis=1)
+            diameter = max(diameter, float(distances.max()))
+        assign(self, points=matrix, diameter=diameter)
 
     @property
     def dimension(self) -> int:
@@ -121,7 +122,10 @@ class ConvexHull:
         return np.array(self.points[np.argmin(self.points @ cost)])  # ties go to the first
 
     def contains(self, point: Point, tolerance: float = 1e-9) -> bool:
-        """Find the convex weights that come nearest to the point in the largest coordinate, by a linear program."""
+        """Whether some convex combination of the points is close enough in every coordinate.
+
+        A linear program finds the weights that come closest in the worst coordinate.
+        """
         from scipy.optimize import linprog
 
         count, dimension = self.points.shape
@@ -144,12 +148,11 @@ class Polytope:
     """The bounded polyhedron {x : A_ub x ≤ b_ub, A_eq x = b_eq, lower ≤ x ≤ upper}.
 
     The linear program stays in the solver between calls and starts from where the last one ended.
-    The vertex depends on
-    the cost alone all the same: see `LinearProgram`.
+    The vertex depends on the cost alone all the same: see `LinearProgram`.
 
     Args:
-        A_ub, b_ub: inequalities; a side that is not given is not there.
-        A_eq, b_eq: equalities.
+        A_ub, b_ub: inequalities; none by default.
+        A_eq, b_eq: equalities; none by default.
         lower, upper: bounds on the coordinates, as vectors or as one number for all; −∞ and +∞ by
             default.
 
@@ -176,44 +179,35 @@ class Polytope:
         b_ub: ArrayLike | None = None,
         A_eq: ArrayLike | None = None,
         b_eq: ArrayLike | None = None,
+        *,
         lower: ArrayLike | None = None,
         upper: ArrayLike | None = None,
     ) -> None:
-        dimension = _dimension(A_ub, A_eq, lower, upper)
-        inequalities = _as_system(A_ub, b_ub, "ub", dimension)
-        equalities = _as_system(A_eq, b_eq, "eq", dimension)
+        dimension = _infer_dimension(A_ub, A_eq, lower, upper)
+        rows_ub, side_ub = _as_system(A_ub, b_ub, "ub", dimension)
+        rows_eq, side_eq = _as_system(A_eq, b_eq, "eq", dimension)
         below = as_vector(_spread(lower, -np.inf, dimension), "Polytope", "lower", size=dimension)
         above = as_vector(_spread(upper, np.inf, dimension), "Polytope", "upper", size=dimension)
         _refuse_crossed_bounds("Polytope", below, above)
-        program = LinearProgram.over(*inequalities, *equalities, below, above)
-        box = _bounding_box(program, *inequalities, *equalities, below, above)
-        for name, value in {
-            "A_ub": inequalities[0],
-            "b_ub": inequalities[1],
-            "A_eq": equalities[0],
-            "b_eq": equalities[1],
-            "lower": below,
-            "upper": above,
-            "widths": np.maximum(box[1] - box[0], 0.0),  # of a box around it
-            "center": as_vector(
-                _chebyshev_center(*inequalities, *equalities, below, above), "center"
-            ),
-            "_program": program,
-        }.items():
-            object.__setattr__(self, name, value)
+        constraints = LinearConstraints(
+            A_ub=rows_ub, b_ub=side_ub, A_eq=rows_eq, b_eq=side_eq, lower=below, upper=above
+        )
+        program = LinearProgram(constraints)
+        lowest, highest = _bounding_box(program, constraints)
+        assign(self, A_ub=rows_ub, b_ub=side_ub, A_eq=rows_eq, b_eq=side_eq)
+        assign(self, lower=below, upper=above)
+        assign(self, widths=np.maximum(highest - lowest, 0.0))  # of a box around it
+        assign(self, center=as_vector(_chebyshev_center(constraints), "center"))
+        assign(self, _program=program)
 
     def __repr__(self) -> str:
-        return f"Polytope({len(self.b_ub)} inequalities, {len(self.b_eq)} equalities, dimension {self.dimension})"
+        count = f"{len(self.b_ub)} inequalities, {len(self.b_eq)} equalities"
+        return f"Polytope({count}, dimension {self.dimension})"
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        return Polytope, (
-            self.A_ub,
-            self.b_ub,
-            self.A_eq,
-            self.b_eq,
-            self.lower,
-            self.upper,
-        )  # not the solver
+        # The solver cannot be pickled; it is set up again.
+        rebuild = partial(Polytope, lower=self.lower, upper=self.upper)
+        return rebuild, (self.A_ub, self.b_ub, self.A_eq, self.b_eq)
 
     @property
     def dimension(self) -> int:
@@ -222,7 +216,7 @@ class Polytope:
 
     @property
     def diameter(self) -> float:
-        """The diagonal of a box around it: an upper bound."""
+        """The diagonal of a box around the set: an upper bound."""
         return float(np.linalg.norm(self.widths))
 
     def minimize_linear(self, cost: Point) -> Point:
@@ -238,7 +232,9 @@ class Polytope:
         return bool(bounded and below.all() and equal.all())
 
 
-def _dimension(A_ub: ArrayLike | None, A_eq: ArrayLike | None, *bounds: ArrayLike | None) -> int:
+def _infer_dimension(
+    A_ub: ArrayLike | None, A_eq: ArrayLike | None, *bounds: ArrayLike | None
+) -> int:
     for matrix in (A_ub, A_eq):
         if matrix is not None and np.ndim(matrix) == 2:
             return int(np.shape(matrix)[1])
@@ -253,58 +249,55 @@ def _dimension(A_ub: ArrayLike | None, A_eq: ArrayLike | None, *bounds: ArrayLik
 def _as_system(
     matrix: ArrayLike | None, bound: ArrayLike | None, suffix: str, dimension: int
 ) -> tuple[Points, Point]:
+    names = (f"A_{suffix}", f"b_{suffix}")
     if (matrix is None) != (bound is None):
-        raise ValueError(f"Polytope(A_{suffix}=..., b_{suffix}=...) must be given together.")
+        raise ArgumentError("Polytope", names, "must be given together.")
     if matrix is None or bound is None or np.size(bound) == 0:
         return np.zeros((0, dimension)), np.zeros(0)
-    rows = as_matrix(matrix, "Polytope", f"A_{suffix}", columns=dimension)
-    rhs = as_vector(bound, "Polytope", f"b_{suffix}", size=len(rows))
+    rows = as_matrix(matrix, "Polytope", names[0], columns=dimension)
+    rhs = as_vector(bound, "Polytope", names[1], size=len(rows))
     if not (np.isfinite(rows).all() and np.isfinite(rhs).all()):
-        raise ValueError(
-            f"Polytope(A_{suffix}=..., b_{suffix}=...) must be finite; leave out rows that never bind."
-        )
+        raise ArgumentError("Polytope", names, "must be finite; leave out rows that never bind.")
     return rows, rhs
 
 
 def _spread(bound: ArrayLike | None, default: float, dimension: int) -> ArrayLike:
-    if bound is None or np.ndim(bound) == 0:
-        return np.full(dimension, default if bound is None else bound)
+    if bound is None:
+        return np.full(dimension, default)
+    if np.ndim(bound) == 0:
+        return np.full(dimension, bound)
     return bound
 
 
-def _refuse_crossed_bounds(name: str, lower: Point, upper: Point) -> None:
+def _refuse_crossed_bounds(owner: str, lower: Point, upper: Point) -> None:
     if (lower > upper).any():
         index = int(np.argmax(lower > upper))
-        raise ValueError(
-            f"{name}(lower=..., upper=...) is empty: in coordinate {index} the lower bound {lower[index]:g} "
-            f"exceeds the upper bound {upper[index]:g}."
+        raise ArgumentError(
+            owner,
+            ("lower", "upper"),
+            f"is empty: in coordinate {index} the lower bound {lower[index]:g} "
+            f"exceeds the upper bound {upper[index]:g}.",
         )
 
 
-def _bounding_box(
-    program: LinearProgram,
-    A_ub: Points,
-    b_ub: Point,
-    A_eq: Points,
-    b_eq: Point,
-    lower: Point,
-    upper: Point,
-) -> tuple[Point, Point]:
-    """Tighten the bounds by what each row implies, and find those that are still missing by linear
-    programs.
+def _bounding_box(program: LinearProgram, constraints: LinearConstraints) -> tuple[Point, Point]:
+    """Return bounds on every coordinate, all of them finite.
 
-    A direction without end is found here too.
+    The given bounds are tightened by what each row implies. Those that are still missing are found
+    by linear programs, which also notice where the polyhedron is unbounded.
     """
-    rows, rhs = np.concatenate([A_ub, A_eq, -A_eq]), np.concatenate([b_ub, b_eq, -b_eq])
-    box = lower.copy(), upper.copy()
-    for _ in range(3):
-        _propagate(rows, rhs, *box)
-    for bound, sign in zip(box, (1.0, -1.0), strict=True):
+    rows = np.concatenate([constraints.A_ub, constraints.A_eq, -constraints.A_eq])
+    rhs = np.concatenate([constraints.b_ub, constraints.b_eq, -constraints.b_eq])
+    lower = constraints.lower.copy()
+    upper = constraints.upper.copy()
+    for _ in range(PROPAGATIONS):
+        _propagate(rows, rhs, lower, upper)
+    for bound, sign in ((lower, 1.0), (upper, -1.0)):
         for index in np.flatnonzero(~np.isfinite(bound)):
             cost = np.zeros(lower.size)
             cost[index] = sign
             bound[index] = program.minimize(cost)[index]
-    return box
+    return lower, upper
 
 
 def _propagate(rows: Points, rhs: Point, lower: Point, upper: Point) -> None:
@@ -313,34 +306,34 @@ def _propagate(rows: Points, rhs: Point, lower: Point, upper: Point) -> None:
         with np.errstate(invalid="ignore"):
             least = np.where(row > 0, row * lower, np.where(row < 0, row * upper, 0.0))
         total = float(least.sum())
-        if np.isfinite(
-            total
-        ):  # one infinite term may be the one to be bounded; leave those rows to the programs
-            room = bound - (total - least)
-            np.minimum(
-                upper, np.divide(room, row, out=np.full_like(row, np.inf), where=row > 0), out=upper
-            )
-            np.maximum(
-                lower,
-                np.divide(room, row, out=np.full_like(row, -np.inf), where=row < 0),
-                out=lower,
-            )
+        if not np.isfinite(total):
+            continue  # the infinite term may be the one to bound: the linear programs find it
+        room = bound - (total - least)
+        highest = np.divide(room, row, out=np.full_like(row, np.inf), where=row > 0)
+        lowest = np.divide(room, row, out=np.full_like(row, -np.inf), where=row < 0)
+        np.minimum(upper, highest, out=upper)
+        np.maximum(lower, lowest, out=lower)
 
 
-def _chebyshev_center(
-    A_ub: Points, b_ub: Point, A_eq: Points, b_eq: Point, lower: Point, upper: Point
-) -> Point:
-    """Return the center of the largest ball that keeps all inequalities and bounds, on the plane of the equalities."""
+def _chebyshev_center(constraints: LinearConstraints) -> Point:
+    """Return the center of the largest ball within the inequalities and bounds.
+
+    The center satisfies the equalities. The variables of the linear program are the center and the
+    radius: ⟨aᵢ, center⟩ + ‖aᵢ‖ radius ≤ bᵢ.
+    """
+    lower, upper = constraints.lower, constraints.upper
     identity = np.eye(lower.size)
-    below, above = np.isfinite(lower), np.isfinite(upper)
-    rows = np.concatenate([A_ub, identity[above], -identity[below]])
-    rhs = np.concatenate([b_ub, upper[above], -lower[below]])
-    program = LinearProgram.over(
-        np.column_stack([rows, np.linalg.norm(rows, axis=1)]),
-        rhs,
-        np.column_stack([A_eq, np.zeros(len(A_eq))]),
-        b_eq,
-        np.append(np.full(lower.size, -np.inf), 0.0),
-        np.append(np.full(lower.size, np.inf), np.inf if len(rows) else 0.0),
+    below = np.isfinite(lower)
+    above = np.isfinite(upper)
+    rows = np.concatenate([constraints.A_ub, identity[above], -identity[below]])
+    rhs = np.concatenate([constraints.b_ub, upper[above], -lower[below]])
+    largest = np.inf if len(rows) else 0.0
+    enlarged = LinearConstraints(
+        A_ub=np.column_stack([rows, np.linalg.norm(rows, axis=1)]),
+        b_ub=rhs,
+        A_eq=np.column_stack([constraints.A_eq, np.zeros(len(constraints.A_eq))]),
+        b_eq=constraints.b_eq,
+        lower=np.append(np.full(lower.size, -np.inf), 0.0),
+        upper=np.append(np.full(lower.size, np.inf), largest),
     )
-    return program.minimize(np.append(np.zeros(lower.size), -1.0))[:-1]
+    return LinearProgram(enlarged).minimize(np.append(np.zeros(lower.size), -1.0))[:-1]

@@ -1,4 +1,4 @@
-"""The one question a feasible set must answer, and the few facts it must know about itself."""
+"""What a feasible set must offer: linear minimization and a few facts about itself."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from bizol.arrays import ArgumentError, Point, as_vector
 class FeasibleSet(Protocol):
     """A convex, compact set X of Rⁿ, known through linear minimization.
 
-    Any object with these members will do; `bizol.testing.check_feasible_set` says whether it keeps
-    their laws.
+    Any object with these members will do; `bizol.testing.check_feasible_set` checks that it
+    satisfies this protocol.
     """
 
     @property
@@ -32,11 +32,14 @@ class FeasibleSet(Protocol):
 
     @property
     def center(self) -> Point:
-        """A point of X away from its boundary, where a run starts when nobody says where."""
+        """A point of X away from its boundary, where a run starts by default."""
         ...
 
     def minimize_linear(self, cost: Point) -> Point:
-        """Return a point of X that minimizes ⟨cost, x⟩, the same one whenever the cost is the same."""
+        """Return a point of X that minimizes ⟨cost, x⟩.
+
+        The point must be a function of the cost: equal costs get the same point.
+        """
         ...
 
     def contains(self, point: Point, tolerance: float = ...) -> bool:
@@ -58,15 +61,17 @@ def projection(feasible_set: FeasibleSet) -> Callable[[Point], Point] | None:
 
 
 def widths(feasible_set: FeasibleSet) -> Point:
-    """Return how far the set extends along each coordinate: its `widths`, or the same for all where
-    it does not say.
+    """Return how far the set extends along each coordinate.
 
-    A set with both `widths` and a projection has coordinates of unequal width in separate factors
+    These are its `widths`; a set without them is taken to be equally wide along all coordinates. A
+    set with both `widths` and a projection has coordinates of unequal width in separate factors
     only.
     """
-    known = getattr(feasible_set, "widths", None)
+    known: Point | None = getattr(feasible_set, "widths", None)
+    if known is not None:
+        return known
     n = feasible_set.dimension
-    return np.full(n, feasible_set.diameter / sqrt(n)) if known is None else known
+    return np.full(n, feasible_set.diameter / sqrt(n))
 
 
 def as_member(value: ArrayLike, feasible_set: FeasibleSet, owner: str, name: str = "") -> Point:
@@ -80,17 +85,21 @@ def as_member(value: ArrayLike, feasible_set: FeasibleSet, owner: str, name: str
     if onto is None:
         raise ArgumentError(owner, name, f"{where}, but does not; the set's center does.")
     nearest = onto(point)
+    distance = np.linalg.norm(point - nearest)
     index = int(np.argmax(np.abs(point - nearest)))
     raise ArgumentError(
         owner,
         name,
-        f"{where}, but is {np.linalg.norm(point - nearest):.3g} away from it: the nearest point has "
+        f"{where}, but is {distance:.3g} away from it: the nearest point has "
         f"{nearest[index]:g} in coordinate {index}, not {point[index]:g}. "
         f"Project it, or take the set's center.",
     )
 
 
 def slack(feasible_set: FeasibleSet, tolerance: float) -> float:
-    """Return the distance from X that counts as being in it: relative to its size, and never below rounding."""
+    """Return the distance from X up to which a point counts as being in it.
+
+    It is relative to the size of X and never below rounding errors.
+    """
     rounding = 16 * float(np.finfo(np.float64).eps) * float(np.linalg.norm(feasible_set.center))
     return tolerance * feasible_set.diameter + rounding

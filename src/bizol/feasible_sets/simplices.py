@@ -1,4 +1,4 @@
-"""Shares of a total: the simplex, with caps, and with permission to leave some unspent."""
+"""Shares of a total: the simplex, the simplex with caps, and budgets that may stay unspent."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from bizol.arrays import ArgumentError, Point, as_positive, as_size, as_vector
 from bizol.feasible_sets.protocol import slack
+from bizol.records import assign
 
 
 @final
@@ -28,8 +29,9 @@ class Simplex:
     total: float = 1.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "dimension", as_size(self.dimension, "Simplex", "dimension"))
-        object.__setattr__(self, "total", as_positive(self.total, "Simplex", "total"))
+        dimension = as_size(self.dimension, "Simplex", "dimension")
+        total = as_positive(self.total, "Simplex", "total")
+        assign(self, dimension=dimension, total=total)
 
     @property
     def diameter(self) -> float:
@@ -50,9 +52,8 @@ class Simplex:
     def contains(self, point: Point, tolerance: float = 1e-9) -> bool:
         """Whether no share is negative and together they make the total."""
         allowed = slack(self, tolerance)
-        return bool(
-            point.min() >= -allowed and abs(point.sum() - self.total) <= sqrt(point.size) * allowed
-        )
+        whole = abs(point.sum() - self.total) <= sqrt(point.size) * allowed
+        return bool(point.min() >= -allowed and whole)
 
     def project(self, point: Point) -> Point:
         """Lower every coordinate by the same amount, down to zero at most."""
@@ -76,17 +77,18 @@ class CappedSimplex:
     total: float = 1.0
 
     def __init__(self, upper: ArrayLike, total: float = 1.0) -> None:
-        object.__setattr__(self, "total", as_positive(total, "CappedSimplex", "total"))
-        object.__setattr__(self, "upper", _as_caps(upper, self.total, "CappedSimplex", "upper"))
-        most = float(self.upper.sum())
-        if most < self.total * (1 - 1e-12):
+        wanted = as_positive(total, "CappedSimplex", "total")
+        caps = _as_caps(upper, wanted, "CappedSimplex", "upper")
+        most = float(caps.sum())
+        if most < wanted * (1 - 1e-12):
             raise ArgumentError(
                 "CappedSimplex",
                 ("upper", "total"),
                 f"is empty: the caps add up to {most:g}, less than the total "
-                f"{self.total:g}; raise a cap or lower the total.",
+                f"{wanted:g}; raise a cap or lower the total.",
             )
-        object.__setattr__(self, "total", min(self.total, most))  # equal, but for rounding
+        # Where `most` is less than the total, the difference is a rounding error.
+        assign(self, upper=caps, total=min(wanted, most))
 
     @property
     def dimension(self) -> int:
@@ -95,7 +97,10 @@ class CappedSimplex:
 
     @property
     def diameter(self) -> float:
-        """An upper bound, attained for equal caps: no more than 2·min(total, Σu − total) moves between two points."""
+        """An upper bound, attained for equal caps.
+
+        Two points differ by at most 2·min(total, Σ upper − total) in sum.
+        """
         return _largest_move(self.upper, 2 * min(self.total, float(self.upper.sum()) - self.total))
 
     @property
@@ -133,8 +138,8 @@ class BudgetSet:
     total: float = 1.0
 
     def __init__(self, upper: ArrayLike, total: float = 1.0) -> None:
-        object.__setattr__(self, "total", as_positive(total, "BudgetSet", "total"))
-        object.__setattr__(self, "upper", _as_caps(upper, self.total, "BudgetSet", "upper"))
+        budget = as_positive(total, "BudgetSet", "total")
+        assign(self, upper=_as_caps(upper, budget, "BudgetSet", "upper"), total=budget)
 
     @property
     def dimension(self) -> int:
@@ -143,7 +148,7 @@ class BudgetSet:
 
     @property
     def diameter(self) -> float:
-        """An upper bound, attained for equal caps: between two points no more than 2·total can move."""
+        """An upper bound, attained for equal caps: two points differ by at most 2·total in sum."""
         return _largest_move(self.upper, 2 * self.total)
 
     @property
@@ -164,41 +169,34 @@ class BudgetSet:
     def project(self, point: Point) -> Point:
         """Clip, and where that overspends, lower everything by the same amount."""
         clipped = np.clip(point, 0.0, self.upper)
-        return (
-            clipped if clipped.sum() <= self.total else fill_to_level(point, self.upper, self.total)
-        )
+        if clipped.sum() <= self.total:
+            return clipped
+        return fill_to_level(point, self.upper, self.total)
 
 
 def fill_to_level(point: Point, upper: Point, total: float) -> Point:
-    """Return clip(point − τ, 0, upper) with the τ for which it sums to `total`; needs Σ upper ≥
-    total.
+    """Return clip(point − τ, 0, upper) with the τ for which it sums to `total`.
 
-    The sum falls as τ rises, linearly between the breakpoints pᵢ and pᵢ − uᵢ: walk down them until
-    it reaches `total`.
+    This needs Σ upper ≥ total. The sum falls as τ rises, linearly between the breakpoints pᵢ and
+    pᵢ − uᵢ: walk down them until it reaches `total`.
     """
-    point = point - point.max()  # the same for every entry, so without effect but on rounding
+    point = point - point.max()  # a shift of τ, without effect except on rounding
     levels = np.concatenate([point, point - upper])
     change = np.concatenate([np.ones_like(point), -np.ones_like(point)])
     order = np.argsort(-levels, kind="stable")
-    levels, moving = (
-        levels[order],
-        np.cumsum(change[order]),
-    )  # entries that move just below each level
-    sums = np.concatenate(
-        [[0.0], np.cumsum(moving[:-1] * -np.diff(levels))]
-    )  # the sum at each level
-    last = (
-        int(np.searchsorted(sums, total, side="left")) - 1
-    )  # total lies between level `last` and the next
-    level = float(
-        levels[last] - (total - sums[last]) / moving[last] if moving[last] > 0 else levels[last]
-    )
+    levels = levels[order]
+    moving = np.cumsum(change[order])  # the number of entries that move just below each level
+    # The sum at each level; `total` lies between the level `last` and the next.
+    sums = np.concatenate([[0.0], np.cumsum(moving[:-1] * -np.diff(levels))])
+    last = int(np.searchsorted(sums, total, side="left")) - 1
+    level = float(levels[last])
+    if moving[last] > 0:
+        level = float(levels[last] - (total - sums[last]) / moving[last])
     filled = np.clip(point - level, 0.0, upper)
     if abs(float(filled.sum()) - total) <= 1e-9 * total:
         return filled
-    return _fill_cheapest(
-        -point, upper, total
-    )  # so far out that the level is lost in rounding: the limit is a vertex
+    # The point is so far out that the level is lost in rounding: the limit is a vertex.
+    return _fill_cheapest(-point, upper, total)
 
 
 def _fill_cheapest(cost: Point, upper: Point, total: float) -> Point:

@@ -1,4 +1,7 @@
-"""Ready followers: callables from a decision x (n,), or k of them (k, n), to the response y (m,) or (k, m)."""
+"""Ready followers: callables from a decision x (n,) to the response y (m,).
+
+They also take k decisions at once, (k, n), and return their responses, (k, m).
+"""
 
 from bizol.followers.command import Command
 from bizol.followers.cvxpy import CvxpyFollower
@@ -12,7 +15,6 @@ from bizol.followers.projections import BallProjection, BoxProjection, SimplexPr
 from bizol.followers.quadratic_program import QuadraticProgram
 from bizol.followers.saturation import SmoothSaturation
 from bizol.followers.traffic import TrafficEquilibrium
-from bizol.structure.pieces import Hull, KnownStructure, Pieces, SetVariation, Smoothed
 
 __all__ = [
     "AggregativeGame",
@@ -22,18 +24,13 @@ __all__ = [
     "CvxpyFollower",
     "FittedEstimator",
     "Http",
-    "Hull",
-    "KnownStructure",
     "Outside",
-    "Pieces",
     "Population",
     "PredictiveControl",
     "ProjectionPopulation",
     "QuadraticProgram",
-    "SetVariation",
     "SimplexProjection",
     "SmoothSaturation",
-    "Smoothed",
     "TrafficEquilibrium",
     "VariationalEquilibrium",
 ]

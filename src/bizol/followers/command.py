@@ -2,33 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
-import signal
 import subprocess
-import sys
 import tempfile
 import threading
-import weakref
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from time import monotonic
-from typing import IO, Any, final
+from typing import IO, Any, ClassVar, final
 
 from bizol.arrays import ArgumentError, Point, as_positive
+from bizol.followers.json_lines import read_answer, write_question
+from bizol.processes import ChildProcess, KeptChildren, launcher
+from bizol.records import assign
 
-KEPT = 10_000  # characters of what a program says on standard error, the last ones
-
-# Programs are started through this line on Linux, so that the kernel ends them with the process
-# that asks them.
-_LAUNCH = (
-    "import ctypes, os, sys; ctypes.CDLL(None).prctl(1, 9); os.execvp(sys.argv[1], sys.argv[1:])"
-)
-_here = threading.local()
-_running: weakref.WeakSet[_Program] = weakref.WeakSet()
+KEPT = 10_000  # characters of what a program writes on standard error, the last ones
+QUOTED = 500  # of them, in the message about a program that ended
 
 
 @final
@@ -55,6 +46,8 @@ class Command:
 
     """
 
+    takes_seed: ClassVar[bool] = True
+
     command: tuple[str, ...]
     once: bool = False
     timeout: float | None = None
@@ -67,50 +60,39 @@ class Command:
         timeout: float | None = None,
         folder: str | None = None,
     ) -> None:
-        if (
-            isinstance(command, str)
-            or not command
-            or not all(isinstance(part, str) for part in command)
-        ):
-            raise ArgumentError(
-                "Command",
-                "command",
-                f"must be a program and its arguments, as a list, got {command!r}.",
-            )
+        words = not isinstance(command, str) and all(isinstance(part, str) for part in command)
+        if not words or not command:
+            what = f"must be a program and its arguments, as a list, got {command!r}."
+            raise ArgumentError("Command", "command", what)
         if timeout is not None:
             as_positive(timeout, "Command", "timeout")
-        object.__setattr__(self, "command", tuple(command))
-        object.__setattr__(self, "once", bool(once))
-        object.__setattr__(self, "timeout", timeout)
-        object.__setattr__(self, "folder", folder)
+        assign(self, command=tuple(command), once=bool(once), timeout=timeout, folder=folder)
 
     def __call__(self, x: Point, seed: int | None = None) -> Any:
         """Ask about one decision."""
-        program: _Program | None = getattr(_here, "programs", {}).get(self)
-        if self.once or program is None or not program.alive:
+        if self.once:
             program = _Program(self)
-            if not self.once:
-                _here.__dict__.setdefault("programs", {})[self] = program
+        else:
+            program = _kept.get(self, lambda: _Program(self), fit=lambda program: True)
+        question = write_question(x, seed)
         try:
-            answer = program.ask({"x": x.tolist(), "seed": seed}, self.timeout, last=self.once)
+            answer = program.ask(question, self.timeout, last=self.once)
         except OSError:
             _here.remarks = program.remarks()
-            program.end()
+            program.process.end()
             raise
         _here.remarks = program.remarks()
         if self.once:
-            program.end()
-        return _as_response(answer)
+            program.process.end()
+        return read_answer(answer)
 
     def remarks(self) -> str:
-        """Return what the program said on standard error, in this thread, at the last query."""
-        return str(getattr(_here, "remarks", ""))
+        """Return what the program wrote on standard error, in this thread, at the last query."""
+        return str(_here.remarks)
 
     def close(self) -> None:
         """End the processes that were kept."""
-        for program in list(_running):
-            if program.of == self:
-                program.end()
+        _kept.end(self)
 
 
 @final
@@ -118,54 +100,46 @@ class _Program:
     """A running program, and a thread that listens to it."""
 
     def __init__(self, of: Command) -> None:
+        name = of.command[0]
         folder = Path(of.folder or ".")
-        if (
-            shutil.which(of.command[0]) is None
-            and shutil.which(str((folder / of.command[0]).absolute())) is None
-        ):
-            raise FileNotFoundError(
-                f"there is no program {of.command[0]!r} (in {folder.absolute()})"
-            )
-        launcher = [sys.executable, "-I", "-S", "-c", _LAUNCH] if sys.platform == "linux" else []
-        self.of = of
-        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed by `end`); a pipe could be full, or read too late
-        self._heard = 0  # of it
-        self._process = subprocess.Popen(
-            [*launcher, *of.command],
+        if shutil.which(name) is None and shutil.which(str((folder / name).absolute())) is None:
+            raise FileNotFoundError(f"there is no program {name!r} (in {folder.absolute()})")
+        # Standard error goes to a file, as a pipe could be full, or read too late.
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the process)
+        self._reported = 0  # bytes of it that `remarks` has returned
+        self.process = ChildProcess(
+            [*launcher(), *of.command],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
             cwd=folder,
-            start_new_session=True,
         )
-        self._input: Any = self._process.stdin
-        self._said: SimpleQueue[bytes | None] = SimpleQueue()
+        popen = self.process.popen
+        assert popen.stdin is not None
+        self._input = popen.stdin
+        self._lines: SimpleQueue[bytes | None] = SimpleQueue()
         listener = threading.Thread(
-            target=_listen, args=(self._process.stdout, self._said.put), daemon=True
+            target=_listen, args=(popen.stdout, self._lines.put), daemon=True
         )
         listener.start()
-        self.end = weakref.finalize(self, _end, self._process, listener, self._errors)
-        _running.add(self)
+        self.process.when_ended(self._input.close)
+        self.process.when_ended(lambda: listener.join(1))
+        self.process.when_ended(self._errors.close)
 
-    @property
-    def alive(self) -> bool:
-        return self.end.alive and self._process.poll() is None
-
-    def ask(self, question: dict[str, Any], timeout: float | None, *, last: bool) -> str:
+    def ask(self, question: bytes, timeout: float | None, *, last: bool) -> bytes:
         try:
-            self._input.write(json.dumps(question).encode() + b"\n")
+            self._input.write(question + b"\n")
             self._input.flush()
             if last:
                 self._input.close()
         except BrokenPipeError as error:
-            raise self._dead() from error
+            raise self._ended() from error
         until = None if timeout is None else monotonic() + timeout
         answer = b""
         while True:
             try:
-                line = self._said.get(
-                    timeout=None if until is None else max(0.0, until - monotonic())
-                )
+                left = None if until is None else max(0.0, until - monotonic())
+                line = self._lines.get(timeout=left)
             except Empty as error:
                 raise TimeoutError(f"no answer within {timeout:g} seconds") from error
             if line is None:
@@ -173,31 +147,40 @@ class _Program:
             if line.strip():
                 answer = line
                 if not last:
-                    return answer.decode()
-        if last and self._process.wait() == 0 and answer:
-            return answer.decode()
-        raise self._dead()
+                    return answer
+        if last and self.process.popen.wait() == 0 and answer:
+            return answer
+        raise self._ended()
 
     def remarks(self) -> str:
-        """Return and forget what was said on the side."""
-        if not self.end.alive:
+        """Return what was written on standard error since the last time."""
+        if not self.process.end.alive:
             return ""
-        said = self._murmured()
-        self._heard += len(said)
-        return said.decode(errors="replace")[-KEPT:]
+        written = self._unread_errors()
+        self._reported += len(written)
+        return written.decode(errors="replace")[-KEPT:]
 
-    def _murmured(self) -> bytes:
-        """Read where the program does not notice: it shares its place in the file with us."""
+    def _unread_errors(self) -> bytes:
+        # By position: the program shares its place in the file with us.
         descriptor = self._errors.fileno()
-        return os.pread(descriptor, os.fstat(descriptor).st_size - self._heard, self._heard)
+        size = os.fstat(descriptor).st_size
+        return os.pread(descriptor, size - self._reported, self._reported)
 
-    def _dead(self) -> ChildProcessError:
-        code = self._process.wait()
-        said = self._murmured().decode(errors="replace").strip()[-500:]
-        name = signal.Signals(-code).name if code < 0 else f"exit code {code}"
-        return ChildProcessError(
-            f"the program ended without an answer: {name}" + (f": {said}" if said else "")
-        )
+    def _ended(self) -> ChildProcessError:
+        exit_ = self.process.wait_for_exit()
+        written = self._unread_errors().decode(errors="replace").strip()[-QUOTED:]
+        why = f": {written}" if written else ""
+        return ChildProcessError(f"the program ended without an answer: {exit_}{why}")
+
+
+class _Here(threading.local):
+    """What belongs to a thread."""
+
+    remarks: str = ""
+
+
+_here = _Here()
+_kept: KeptChildren[Command, _Program] = KeptChildren()
 
 
 def _listen(stream: IO[bytes], take: Any) -> None:
@@ -205,27 +188,3 @@ def _listen(stream: IO[bytes], take: Any) -> None:
         for line in stream:
             take(line)
     take(None)
-
-
-def _end(process: subprocess.Popen[bytes], listener: threading.Thread, errors: IO[bytes]) -> None:
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-    with suppress(OSError):
-        if process.stdin is not None:
-            process.stdin.close()
-    listener.join(1)
-    errors.close()
-
-
-def _as_response(answer: str) -> Any:
-    """Return the response in a line of JSON, or raise what it says instead."""
-    try:
-        said = json.loads(answer)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"the answer is not JSON: {answer.strip()[:200]!r}") from error
-    if isinstance(said, dict) and "error" in said:
-        raise RuntimeError(str(said["error"]))
-    if not isinstance(said, dict) or not isinstance(said.get("y"), list):
-        raise ValueError(f'the answer must be {{"y": [...]}}, got {answer.strip()[:200]!r}')
-    return said["y"]

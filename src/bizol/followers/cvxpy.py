@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import warnings
 from dataclasses import dataclass, field
 from typing import Any, final
 
@@ -11,8 +10,8 @@ import numpy as np
 
 from bizol.arrays import ArgumentError, Point, as_positive
 from bizol.problem import ResponseError
-
-_one_at_a_time = threading.Lock()  # the filter of warnings belongs to the process
+from bizol.processes import filtered_warnings
+from bizol.records import assign
 
 
 @final
@@ -37,7 +36,8 @@ class CvxpyFollower:
     Example:
         >>> import cvxpy as cp
         >>> x, y = cp.Parameter(2), cp.Variable(2)
-        >>> follower = CvxpyFollower(cp.Problem(cp.Minimize(cp.sum_squares(y - x)), [cp.norm1(y) <= 1]), x, y)
+        >>> nearest = cp.Problem(cp.Minimize(cp.sum_squares(y - x)), [cp.norm1(y) <= 1])
+        >>> follower = CvxpyFollower(nearest, x, y)
         >>> np.round(follower(np.array([0.9, 0.5])), 4)
         array([0.7, 0.3])
 
@@ -92,20 +92,20 @@ class CvxpyFollower:
             raise ArgumentError(
                 "CvxpyFollower", "variable", "must be a variable of the problem, or a list of them."
             )
-        object.__setattr__(self, "problem", problem)
-        object.__setattr__(self, "parameter", parameter)
-        object.__setattr__(self, "variables", variables)
-        object.__setattr__(self, "tolerance", as_positive(tolerance, "CvxpyFollower", "tolerance"))
-        object.__setattr__(self, "solver", str(solver))
         # The solver works in values, and a response is as accurate as the root of its value where
         # that is flat.
-        accurate = {
-            name: max(tolerance**2, 1e-12) for name in ("tol_gap_abs", "tol_gap_rel", "tol_feas")
-        }
-        object.__setattr__(
-            self, "options", (accurate if solver == "CLARABEL" else {}) | (options or {})
+        names = ("tol_gap_abs", "tol_gap_rel", "tol_feas") if solver == "CLARABEL" else ()
+        accurate = dict.fromkeys(names, max(tolerance**2, 1e-12))
+        assign(
+            self,
+            problem=problem,
+            parameter=parameter,
+            variables=variables,
+            tolerance=as_positive(tolerance, "CvxpyFollower", "tolerance"),
+            solver=str(solver),
+            options=accurate | (options or {}),
+            _lock=threading.Lock(),
         )
-        object.__setattr__(self, "_lock", threading.Lock())
 
     def __reduce__(self) -> tuple[Any, ...]:
         parts = (
@@ -132,8 +132,7 @@ class CvxpyFollower:
     def spread(
         self, x: Point, *, excess: float = 1e-6, directions: int = 3, seed: int = 0
     ) -> float:
-        """Return how far apart two responses can be that cost the follower at most `excess` more
-        than the best.
+        """Return how far apart two responses can be that cost at most `excess` more than the best.
 
         Relative to the response; along a few random directions, two solves each. Of a strongly
         convex program it shrinks with the root of the excess, of a program with several solutions
@@ -162,21 +161,19 @@ class CvxpyFollower:
         return max(widths) / max(1.0, float(np.linalg.norm(y)))
 
     def check_unique(self, x: Point) -> None:
-        """Raise a `ResponseError` where the program has several solutions, as a degenerate linear program has."""
+        """Raise a `ResponseError` where the program has several solutions, as many LPs have."""
         wide, narrow = self.spread(x, excess=1e-3), self.spread(x, excess=1e-5)
         if narrow > 0.5 * wide and narrow > 1e3 * self.tolerance:
             raise ResponseError(
-                f"CvxpyFollower: the response is not unique at x = {x}: responses {narrow:.2g} apart (relative) cost "
-                f"the follower the same. Add a small strongly convex term, such as 1e-3 * cp.sum_squares(y)."
+                f"CvxpyFollower: the response is not unique at x = {x}: responses {narrow:.2g} "
+                f"apart (relative) cost the follower the same. Add a small strongly convex term, "
+                f"such as 1e-3 * cp.sum_squares(y)."
             )
 
     def _solve(self, problem: Any, x: Point, options: dict[str, Any] | None = None) -> None:
         self.parameter.value = np.array(x, dtype=np.float64)
         try:
-            with _one_at_a_time, warnings.catch_warnings():
-                warnings.simplefilter(
-                    "ignore"
-                )  # an inaccurate solution is not taken, and said to be one
+            with filtered_warnings("ignore"):  # an inaccurate solution is refused below
                 problem.solve(solver=self.solver, **(self.options if options is None else options))
         except Exception as error:
             raise ResponseError(

@@ -1,9 +1,7 @@
-"""A learner as the follower: the leader chooses how it is regularized, it answers with its coefficients."""
+"""A learner as the follower: the leader regularizes it, it answers with its coefficients."""
 
 from __future__ import annotations
 
-import threading
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, final
@@ -13,18 +11,18 @@ from numpy.typing import ArrayLike
 
 from bizol.arrays import ArgumentError, Point, Points, as_positive
 from bizol.problem import ResponseError
-
-_one_at_a_time = threading.Lock()  # the filter of warnings belongs to the process
+from bizol.processes import filtered_warnings
+from bizol.records import assign
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class FittedEstimator:
-    """A scikit-learn estimator, fitted anew for each decision; the response is its coefficients,
-    the intercept last.
+    """A scikit-learn estimator, fitted anew for each decision.
 
-    The decision holds the logarithms of the named parameters, so that it may be any number: with
-    `parameters=("alpha",)`, x = (log α,). Give `transform` for another meaning.
+    The response is its coefficients, the intercept last. The decision holds the logarithms of the
+    named parameters, so that it may be any number: with `parameters=("alpha",)`, x = (log α,). Give
+    `transform` for another meaning.
 
     Args:
         estimator: an unfitted estimator with `coef_` after fitting, such as `Ridge`, `ElasticNet`,
@@ -80,15 +78,16 @@ class FittedEstimator:
             raise ArgumentError(
                 "FittedEstimator",
                 "parameters",
-                f": {type(estimator).__name__} has no {unknown[0]!r}.",
+                f"must name parameters: {type(estimator).__name__} has no {unknown[0]!r}.",
             )
-        object.__setattr__(self, "estimator", estimator)
-        object.__setattr__(self, "features", np.array(features, dtype=np.float64))
-        object.__setattr__(self, "targets", np.array(targets))
-        object.__setattr__(self, "parameters", tuple(parameters))
-        object.__setattr__(self, "transform", transform)
-        object.__setattr__(
-            self, "tolerance", as_positive(tolerance, "FittedEstimator", "tolerance")
+        assign(
+            self,
+            estimator=estimator,
+            features=np.array(features, dtype=np.float64),
+            targets=np.array(targets),
+            parameters=tuple(parameters),
+            transform=transform,
+            tolerance=as_positive(tolerance, "FittedEstimator", "tolerance"),
         )
 
     def __call__(self, x: Point) -> Point:
@@ -98,8 +97,7 @@ class FittedEstimator:
         fitted = _clone()(self.estimator)
         try:
             fitted.set_params(**self._parameters(x))
-            with _one_at_a_time, warnings.catch_warnings():
-                warnings.simplefilter("error")  # that it did not converge is a warning there
+            with filtered_warnings("error"):  # that it did not converge is a warning there
                 fitted.fit(self.features, self.targets)
         except Exception as error:
             name = type(self.estimator).__name__

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, final
+from typing import Any, ClassVar, final
 from urllib.parse import urlsplit
 
 from bizol.arrays import ArgumentError, Point, as_positive
+from bizol.followers.json_lines import read_answer, write_question
 
 LOCAL = ("localhost", "127.0.0.1", "::1")
 
@@ -17,11 +17,12 @@ LOCAL = ("localhost", "127.0.0.1", "::1")
 @final
 @dataclass(frozen=True, slots=True)
 class Http:
-    """Ask a service: `{"x": [...], "seed": null}` is posted to an address, which answers `{"y":
-    [...]}`.
+    """Ask a service that answers over HTTP.
 
-    A connection that fails and a status of 500 or above count as lost, and are asked again; any
-    other status is final. Certificates are verified and redirects are not followed.
+    `{"x": [...], "seed": null}` is posted to the address, which answers `{"y": [...]}`, or
+    `{"error": "why"}`. A connection that fails and a status of 500 or above count as lost, and are
+    asked again; any other status is final. Certificates are verified and redirects are not
+    followed.
 
     Args:
         url: the address, https, or http where no token is sent or the service is on this machine.
@@ -34,6 +35,8 @@ class Http:
         Http(url='https://example.org/respond', timeout=60.0, token='MARKET_TOKEN')
 
     """
+
+    takes_seed: ClassVar[bool] = True
 
     url: str
     timeout: float = 60.0
@@ -66,7 +69,7 @@ class Http:
         token = self._secret()
         request = urllib.request.Request(
             self.url,
-            data=json.dumps({"x": x.tolist(), "seed": seed}).encode(),
+            data=write_question(x, seed),
             headers={"Content-Type": "application/json"}
             | ({"Authorization": f"Bearer {token}"} if token else {}),
             method="POST",
@@ -78,15 +81,15 @@ class Http:
             with error:
                 said = error.read(500).decode(errors="replace").strip()
             kind = ConnectionError if error.code >= 500 else PermissionError
-            raise kind(_hidden(f"status {error.code}: {said}", token)) from None
+            raise kind(_hide(f"status {error.code}: {said}", token)) from None
         except TimeoutError:
             raise TimeoutError(f"no answer within {self.timeout:g} seconds") from None
         except (urllib.error.URLError, HTTPException, OSError) as error:
             reason = getattr(error, "reason", error)
             if isinstance(reason, TimeoutError):
                 raise TimeoutError(f"no answer within {self.timeout:g} seconds") from None
-            raise ConnectionError(_hidden(str(reason), token)) from None
-        return _as_response(body, token)
+            raise ConnectionError(_hide(str(reason), token)) from None
+        return read_answer(body, hide=lambda text: _hide(text, token))
 
     def _secret(self) -> str | None:
         if self.token is None:
@@ -111,14 +114,5 @@ def _opener() -> Any:
     return urllib.request.build_opener(NoRedirect)
 
 
-def _hidden(message: str, token: str | None) -> str:
+def _hide(message: str, token: str | None) -> str:
     return message.replace(token, "***") if token else message
-
-
-def _as_response(body: bytes, token: str | None) -> Any:
-    try:
-        said = json.loads(body)
-        return said["y"]
-    except (ValueError, KeyError, TypeError):
-        shown = _hidden(body[:200].decode(errors="replace"), token)
-        raise ValueError(f'the answer must be {{"y": [...]}}, got {shown!r}') from None

@@ -9,11 +9,10 @@ from typing import ClassVar, NoReturn, final
 @final
 @dataclass(frozen=True, slots=True)
 class Outside:
-    """A follower whose answers are told, not computed: `bizol ask` and `bizol tell`, or
-    `Journal.pending` and `tell`.
+    """A follower whose answers are told, not computed.
 
-    `minimize` with it ends where answers are missing, `Status.WAITING`, and goes on from its
-    journal when called again.
+    Use `bizol ask` and `bizol tell`, or `Journal.pending` and `Journal.tell`. `minimize` ends where
+    answers are missing, with `Status.WAITING`, and resumes from its journal when called again.
     """
 
     outside: ClassVar[bool] = True
@@ -21,5 +20,6 @@ class Outside:
     def __call__(self, x: object) -> NoReturn:
         """Refuse: there is nobody here to answer."""
         raise RuntimeError(
-            "its answers come from outside: give minimize(journal=...), then tell them to the journal"
+            "its answers come from outside: give minimize(journal=...), "
+            "then tell them to the journal"
         )

@@ -1,4 +1,4 @@
-"""Many followers who answer on their own: their responses stacked, agent after agent."""
+"""Many followers who answer independently: their responses stacked, agent after agent."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from bizol.arrays import ArgumentError, Point, Points, as_vector
 from bizol.followers.projections import BallProjection, BoxProjection, SimplexProjection
 from bizol.problem import ResponseError
+from bizol.problem.follower import tolerance_of
+from bizol.records import assign
 
 
 @final
@@ -20,8 +22,8 @@ from bizol.problem import ResponseError
 class Population:
     """Any followers side by side: y(x) = (y₁(x), …, y_N(x)).
 
-    Where each answer moves by at most ℓ‖dx‖, the stacked one moves by up to √N ℓ‖dx‖. An averaged
-    objective (`objectives.Average`) makes up for it: its ∇₂φ shrinks with 1/√N.
+    If each response moves by at most ℓ‖dx‖, the stacked one moves by up to √N ℓ‖dx‖. An averaged
+    objective (`objectives.Average`) compensates for this: its ∇₂φ shrinks with 1/√N.
 
     Args:
         followers: from x (n,) to the response of one agent, a vector; sizes may differ.
@@ -50,60 +52,55 @@ class Population:
     ) -> None:
         agents = tuple(followers)
         if not agents or not all(callable(agent) for agent in agents):
-            raise ArgumentError(
-                "Population", "followers", f"must be callables, at least one, got {followers!r}."
-            )
-        object.__setattr__(self, "followers", agents)
-        object.__setattr__(self, "executor", executor)
-        object.__setattr__(self, "vectorized", bool(vectorized))
+            what = f"must be callables, at least one, got {followers!r}."
+            raise ArgumentError("Population", "followers", what)
+        assign(self, followers=agents, executor=executor, vectorized=bool(vectorized))
 
     @property
     def tolerance(self) -> float | None:
-        """The largest that an agent states; None where none does."""
-        stated = (getattr(agent, "tolerance", None) for agent in self.followers)
+        """The largest tolerance of the agents; None where no agent has one."""
+        stated = map(tolerance_of, self.followers)
         return max((tolerance for tolerance in stated if tolerance is not None), default=None)
 
     def __call__(self, x: Point) -> Point:
         """Return y(x)."""
         if np.ndim(x) == 2 and not self.vectorized:
             return np.array([self(row) for row in x])
+        agents = range(len(self.followers))
         if self.executor is None:
-            answers = [self._ask(agent, x) for agent in range(len(self.followers))]
+            answers = [self._ask(agent, x) for agent in agents]
         else:
-            futures = [
-                self.executor.submit(self._ask, agent, x) for agent in range(len(self.followers))
-            ]
+            futures = [self.executor.submit(self._ask, agent, x) for agent in agents]
             answers = [future.result() for future in futures]
         return np.concatenate(answers, axis=-1)
 
     def limiting_jacobians(self, x: Point, tolerance: float = 1e-9) -> list[Points]:
-        """Return the Jacobians of the pieces around x, where no more than one agent is at a kink."""
-        return _stacked([agent.limiting_jacobians(x, tolerance) for agent in self.followers])  # type: ignore[attr-defined]
+        """Return the Jacobians of the pieces around x, if at most one agent is at a kink there."""
+        agents: tuple[Any, ...] = self.followers
+        return _stack_jacobians([agent.limiting_jacobians(x, tolerance) for agent in agents])
 
     def _ask(self, agent: int, x: Point) -> Any:
         try:
             return np.asarray(self.followers[agent](np.array(x)), dtype=np.float64)
         except Exception as error:
-            raise ResponseError(
-                f"Population: agent {agent} failed at x = {x}: {type(error).__name__}: {error}"
-            ) from error
+            said = f"{type(error).__name__}: {error}"
+            raise ResponseError(f"Population: agent {agent} failed at x = {x}: {said}") from error
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class ProjectionPopulation:
-    """Many small agents with capacities, in closed form: yᵢ(x) = Π(dᵢ + Aᵢx) onto Yᵢ, all computed
-    as one array.
+    """Many agents with capacities, in closed form: yᵢ(x) = Π(dᵢ + Aᵢx) onto Yᵢ.
 
-    Yᵢ is a box (`lower`, `upper`), a ball around 0 (`radius`), or the ways to share out a total
-    (`total`).
+    Yᵢ is a box (`lower`, `upper`), a ball around 0 (`radius`), or the simplex of the ways to share
+    out a total (`total`). All responses are computed as one array.
 
     Args:
         matrix: A, (N, d, n).
         offset: d, (N, d).
-        lower, upper: (N, d).
-        radius: (N,).
-        total: (N,).
+        lower, upper: the boxes, (N, d).
+        radius: the radii of the balls, (N,).
+        total: the totals of the simplices, (N,).
 
     Example:
         >>> follower = ProjectionPopulation(np.ones((2, 3, 1)), np.zeros((2, 3)), total=[3.0, 6.0])
@@ -129,47 +126,26 @@ class ProjectionPopulation:
         radius: ArrayLike | None = None,
         total: ArrayLike | None = None,
     ) -> None:
-        maps, offsets = np.array(matrix, dtype=np.float64), np.array(offset, dtype=np.float64)
+        owner = "ProjectionPopulation"
+        maps = np.array(matrix, dtype=np.float64)
+        offsets = np.array(offset, dtype=np.float64)
         if maps.ndim != 3 or offsets.shape != maps.shape[:2] or maps.size == 0:
-            raise ArgumentError(
-                "ProjectionPopulation",
-                ("matrix", "offset"),
-                f"must have shapes (N, d, n) and (N, d), got {maps.shape} and {offsets.shape}.",
-            )
-        if ((lower is None) != (upper is None)) or sum(
-            part is not None for part in (lower, radius, total)
-        ) != 1:
-            raise ValueError(
-                "ProjectionPopulation(...) takes lower and upper, or radius, or total, and nothing else."
-            )
-        object.__setattr__(self, "matrix", maps)
-        object.__setattr__(self, "offset", offsets)
-        for name, part in {"lower": lower, "upper": upper}.items():
-            value = (
-                None
-                if part is None
-                else np.array(np.broadcast_to(np.asarray(part, float), offsets.shape))
-            )
-            object.__setattr__(self, name, value)
-        for name, part in {"radius": radius, "total": total}.items():
-            owner = "ProjectionPopulation"
-            value = (
-                None
-                if part is None
-                else as_vector(np.broadcast_to(np.asarray(part, float), len(maps)), owner, name)
-            )
-            if value is not None and value.min() <= 0:
-                agent = int(value.argmin())
-                what = f"must be positive, got {value[agent]:g} for agent {agent}."
-                raise ArgumentError(owner, name, what)
-            object.__setattr__(self, name, value)
-        if self.lower is not None and self.upper is not None and (self.lower > self.upper).any():
-            agent = int(np.argmax((self.lower > self.upper).any(axis=1)))
-            raise ArgumentError(
-                "ProjectionPopulation",
-                ("lower", "upper"),
-                f"leaves agent {agent} no choice at all.",
-            )
+            what = f"must have shapes (N, d, n) and (N, d), got {maps.shape} and {offsets.shape}."
+            raise ArgumentError(owner, ("matrix", "offset"), what)
+        kinds = sum(part is not None for part in (lower, radius, total))
+        if (lower is None) != (upper is None) or kinds != 1:
+            choices = "lower and upper, or radius, or total, and nothing else"
+            raise ValueError(f"ProjectionPopulation(...) takes {choices}.")
+        below = _spread(lower, offsets.shape)
+        above = _spread(upper, offsets.shape)
+        radii = _as_positive_vector(radius, owner, "radius", agents=len(maps))
+        totals = _as_positive_vector(total, owner, "total", agents=len(maps))
+        if below is not None and above is not None and (below > above).any():
+            agent = int(np.argmax((below > above).any(axis=1)))
+            what = f"leaves agent {agent} no choice at all."
+            raise ArgumentError(owner, ("lower", "upper"), what)
+        assign(self, matrix=maps, offset=offsets)
+        assign(self, lower=below, upper=above, radius=radii, total=totals)
 
     def __call__(self, x: Point) -> Point:
         """Return y(x), (N d,), or (k, N d) for k decisions."""
@@ -186,7 +162,7 @@ class ProjectionPopulation:
         return agents.reshape(wish.shape)
 
     def agent(self, index: int) -> BoxProjection | BallProjection | SimplexProjection:
-        """Return one of them as a follower of its own, which can be looked into."""
+        """Return one agent as a follower of its own, with known structure."""
         matrix, offset = self.matrix[index], self.offset[index]
         if self.lower is not None and self.upper is not None:
             return BoxProjection(matrix, offset, self.lower[index], self.upper[index])
@@ -195,24 +171,37 @@ class ProjectionPopulation:
         return SimplexProjection(matrix, offset, float(np.asarray(self.total)[index]))
 
     def limiting_jacobians(self, x: Point, tolerance: float = 1e-9) -> list[Points]:
-        """Return the Jacobians of the pieces around x, where no more than one agent is at a kink."""
-        return _stacked(
-            [
-                self.agent(index).limiting_jacobians(x, tolerance)
-                for index in range(len(self.matrix))
-            ]
-        )
+        """Return the Jacobians of the pieces around x, if at most one agent is at a kink there."""
+        agents = [self.agent(index) for index in range(len(self.matrix))]
+        return _stack_jacobians([agent.limiting_jacobians(x, tolerance) for agent in agents])
+
+
+def _spread(part: ArrayLike | None, shape: tuple[int, ...]) -> NDArray[np.float64] | None:
+    if part is None:
+        return None
+    return np.array(np.broadcast_to(np.asarray(part, float), shape))
+
+
+def _as_positive_vector(
+    part: ArrayLike | None, owner: str, name: str, *, agents: int
+) -> Point | None:
+    if part is None:
+        return None
+    value = as_vector(np.broadcast_to(np.asarray(part, float), agents), owner, name)
+    if value.min() <= 0:
+        agent = int(value.argmin())
+        what = f"must be positive, got {value[agent]:g} for agent {agent}."
+        raise ArgumentError(owner, name, what)
+    return value
 
 
 def _share_out(agents: NDArray[np.float64], totals: Point) -> None:
-    """Project rows (k, N, d) onto {y ≥ 0, Σ y = total}, in place: everyone above a level gets what
-    is above it.
+    """Project rows (k, N, d) onto {y ≥ 0, Σ y = total}, in place.
 
-    The level rises as those below it drop out, in at most d rounds (Michelot).
+    Everyone above a level gets what is above it. The level rises as those below it drop out, in at
+    most d rounds (Michelot).
     """
-    columns = np.moveaxis(
-        agents, -1, 0
-    ).copy()  # (d, k, N): what is done for each agent is done for all at once
+    columns = np.moveaxis(agents, -1, 0).copy()  # (d, k, N), so that sums run over all agents
     level = (columns.sum(axis=0) - totals) / len(columns)
     for _ in range(len(columns)):
         above = columns > level
@@ -226,12 +215,13 @@ def _share_out(agents: NDArray[np.float64], totals: Point) -> None:
     agents[...] = np.moveaxis(columns, 0, -1)
 
 
-def _stacked(jacobians: list[list[Points]]) -> list[Points]:
+def _stack_jacobians(jacobians: list[list[Points]]) -> list[Points]:
+    """Return one stacked Jacobian for every Jacobian of the only agent at a kink."""
     kinked = [agent for agent, found in enumerate(jacobians) if len(found) > 1]
     if len(kinked) > 1:
         raise ValueError(
-            f"{len(kinked)} agents are at a kink, {kinked[0]} and {kinked[1]} among them: which of their sides go "
-            f"together is not looked into."
+            f"{len(kinked)} agents are at a kink, {kinked[0]} and {kinked[1]} among them: "
+            f"which of their sides go together is not looked into."
         )
     choices = range(len(jacobians[kinked[0]]) if kinked else 1)
     return [

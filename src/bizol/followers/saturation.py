@@ -1,4 +1,4 @@
-"""A follower that tires smoothly: capacity limits without kinks."""
+"""Followers whose capacities saturate smoothly, without kinks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bizol.arrays import ArgumentError, Point, Points, as_matrix, as_vector
-from bizol.structure.pieces import Pieces, SetVariation, Smoothed, limits, marginal_rule
+from bizol.records import assign
+from bizol.structure.averages import marginal_rule
+from bizol.structure.pieces import jacobians_of_pieces
+from bizol.structure.protocols import Pieces, SetVariation, Smoothed
+
+ORDERS = (30, 60, 240, 960)  # of the quadrature, one after the other until it is accurate
+QUADRATURE_ERROR = 1e-13  # of the smoothed Jacobian, between two orders
 
 
 @final
@@ -35,19 +41,16 @@ class SmoothSaturation:
     upper: Point
 
     def __init__(self, matrix: ArrayLike, offset: ArrayLike, upper: ArrayLike) -> None:
-        object.__setattr__(self, "matrix", as_matrix(matrix, "SmoothSaturation", "matrix"))
-        size = self.matrix.shape[0]
-        object.__setattr__(
-            self, "offset", as_vector(offset, "SmoothSaturation", "offset", size=size)
-        )
-        object.__setattr__(self, "upper", as_vector(upper, "SmoothSaturation", "upper", size=size))
-        if not (self.upper > 0).all():
-            index = int(np.argmin(self.upper))
-            raise ArgumentError(
-                "SmoothSaturation",
-                "upper",
-                f"must be positive, got {self.upper[index]:g} for agent {index}.",
-            )
+        owner = "SmoothSaturation"
+        incentive = as_matrix(matrix, owner, "matrix")
+        size = incentive.shape[0]
+        baseline = as_vector(offset, owner, "offset", size=size)
+        capacity = as_vector(upper, owner, "upper", size=size)
+        if not (capacity > 0).all():
+            index = int(np.argmin(capacity))
+            what = f"must be positive, got {capacity[index]:g} for agent {index}."
+            raise ArgumentError(owner, "upper", what)
+        assign(self, matrix=incentive, offset=baseline, upper=capacity)
 
     def __call__(self, x: Point) -> Point:
         """Return y(x)."""
@@ -55,15 +58,16 @@ class SmoothSaturation:
 
     @property
     def searched(self) -> bool:
-        """No: there is one."""
+        """False: there is only one piece, so no search is needed."""
         return False
 
     @property
     def curvature(self) -> float:
-        """A Lipschitz constant of the Jacobian: rows change by at most (4/3√3) ‖aᵢ‖²/uᵢ per unit of distance."""
-        slopes = (
-            4 / (3 * np.sqrt(3)) * np.linalg.norm(self.matrix, axis=1) / self.upper
-        )  # max |tanh''| = 4/(3√3)
+        """A Lipschitz constant of the Jacobian.
+
+        Row i changes by at most 4/(3√3) ‖aᵢ‖²/uᵢ per unit of distance, as max |tanh''| = 4/(3√3).
+        """
+        slopes = 4 / (3 * np.sqrt(3)) * np.linalg.norm(self.matrix, axis=1) / self.upper
         return float(np.linalg.norm(self.matrix, 2) * slopes.max())
 
     def pieces(self, x: Point, radius: float = 0.0, tolerance: float = 1e-9) -> Pieces:
@@ -85,21 +89,25 @@ class SmoothSaturation:
 
     def limiting_jacobians(self, x: Point, tolerance: float = 1e-9) -> list[Points]:
         """Return the Jacobian, the only limit."""
-        return limits(self, x, tolerance)
+        return jacobians_of_pieces(self, x, tolerance)
 
     def smoothed(self, x: Point, delta: float) -> Smoothed:
-        """Average by Gauss–Jacobi quadrature of rising order: each agent sees one coordinate of the ball."""
+        """Average by Gauss–Jacobi quadrature of rising order.
+
+        Each agent depends on one coordinate of the ball.
+        """
         wish = x @ self.matrix.T + self.offset
         width = delta * np.linalg.norm(self.matrix, axis=1)
-        slopes, error = np.zeros_like(wish), np.inf
-        for order in (30, 60, 240, 960):
+        slopes = np.zeros_like(wish)
+        error = np.inf
+        for order in ORDERS:
             nodes, weights = marginal_rule(x.size, order)
             bent = np.tanh((wish[:, None] + width[:, None] * nodes) / self.upper[:, None])
-            before, slopes = slopes, (1 - bent**2) @ weights
+            before = slopes
+            slopes = (1 - bent**2) @ weights
             error = float(np.abs((slopes - before)[:, None] * self.matrix).max())
-            if error <= 1e-13:
+            if error <= QUADRATURE_ERROR:
                 break
         value = self.upper * (bent @ weights)
-        return Smoothed(
-            at=x, delta=delta, value=value, jacobian=slopes[:, None] * self.matrix, error=error
-        )
+        jacobian = slopes[:, None] * self.matrix
+        return Smoothed(at=x, delta=delta, value=value, jacobian=jacobian, error=error)

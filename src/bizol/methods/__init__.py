@@ -1,18 +1,18 @@
-"""One file per method, and what they share."""
+"""The methods, their protocol, and the schedules of their parameters."""
 
-from bizol.methods.foresight.foresight import Foresight
+from bizol.methods.foresight import Foresight
 from bizol.methods.protocol import Method, Move
-from bizol.methods.two_point.bizol import BiZOL
-from bizol.methods.two_point.memory import MemoryBiZOL
-from bizol.methods.two_point.schedules import (
+from bizol.methods.two_point import (
+    VZO,
     AdaptiveStep,
+    BiZOL,
+    MemoryBiZOL,
     PowerLaw,
+    State,
     horizon_tuned,
     inverse_sqrt,
     open_loop,
 )
-from bizol.methods.two_point.two_point import State
-from bizol.methods.two_point.vzo import VZO
 
 __all__ = [
     "VZO",

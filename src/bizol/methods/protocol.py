@@ -1,14 +1,23 @@
-"""What a method is: a frozen configuration with `start`, `ask` and `tell`, all pure."""
+"""What a method is: a frozen configuration with `start`, `ask` and `tell`, all pure.
+
+Everything else that a method may offer is declared here too, each member in a protocol of its own
+with the one function that reads it.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar, final
+from math import nan
+from typing import Any, Protocol, TypeVar, final, runtime_checkable
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from bizol.arrays import Point, Points, Response, Responses
-from bizol.problem import Anchor, Problem
+from bizol.arrays import ArgumentError, Point, Points, Response, Responses, as_response, stack
+from bizol.evaluation import Answers, Slot
+from bizol.feasible_sets.protocol import as_member
+from bizol.problem import Anchor, Problem, UnansweredError
 from bizol.sensitivity import Hypergradient
 
 
@@ -18,17 +27,24 @@ class Move:
     """What one iteration learned at x_k, and where it went from there."""
 
     at: Point  # x_k
-    response: Response  # y(x_k), or None where the method does not ask for it
-    value: float  # φ(x_k, y(x_k)), NaN where it was not observed
+    anchor: Anchor | None  # y(x_k) and φ there; None where the method does not ask for it
     hypergradient: Hypergradient  # ĝ_k
     vertex: Point  # z_k
     gap_estimate: float  # ⟨ĝ_k, x_k − z_k⟩: one sample, biased upward; not a certificate
     step: float  # γ_k, or how far a method went that has none
     delta: float  # δ_k
     queries: int
-    landed: Anchor | None = (
-        None  # the best that was observed on the way, where a method asks at more than x_k
-    )
+    landed: Anchor | None = None  # the best that was observed, by methods that ask elsewhere too
+
+    @property
+    def response(self) -> Response:
+        """y(x_k); None where it was not observed."""
+        return None if self.anchor is None else self.anchor.response
+
+    @property
+    def value(self) -> float:
+        """φ(x_k, y(x_k)); NaN where it was not observed."""
+        return nan if self.anchor is None else self.anchor.value
 
 
 class StateLike(Protocol):
@@ -56,10 +72,15 @@ class StateLike(Protocol):
 
 
 S = TypeVar("S", bound=StateLike)
+S_contra = TypeVar("S_contra", bound=StateLike, contravariant=True)
 
 
+@runtime_checkable
 class Method(Protocol[S]):
-    """Propose queries, take responses, move. The same state always gives the same queries and the same next state."""
+    """Propose queries, take responses, move.
+
+    The same state always gives the same queries and the same next state.
+    """
 
     def start(self, problem: Problem, x0: ArrayLike | None = None, *, seed: int | None = None) -> S:
         """Return the state at x0, or at the center of the set."""
@@ -72,3 +93,109 @@ class Method(Protocol[S]):
     def tell(self, state: S, responses: Responses) -> S:
         """Return the next state, given one response per query."""
         ...
+
+
+# --- what a method may offer
+
+
+@runtime_checkable
+class NamesQueries(Protocol[S_contra]):
+    """A method whose estimates are means over pairs: it says which query is which.
+
+    Then a query that is drawn again has another name than the one it replaces, the sides of a pair
+    get the same seed, and noise can be told from smoothing.
+    """
+
+    def slots(self, state: S_contra) -> Sequence[Slot]:
+        """Return number and sign of every query: (0, 0) at x, (b, +1) and (b, −1) for pairs."""
+        ...
+
+
+@runtime_checkable
+class ToleratesGaps(Protocol[S]):
+    """A method that goes on where some queries were not answered."""
+
+    def tell_some(self, state: S, responses: Responses, answered: NDArray[np.bool_]) -> S:
+        """Return the next state; rows that `answered` does not mark are to be ignored.
+
+        Raises:
+            UnansweredError: when it cannot go on without one of them.
+
+        """
+        ...
+
+
+@runtime_checkable
+class HasRadius(Protocol[S_contra]):
+    """A method that estimates from differences over a distance δ around its decision."""
+
+    def radius(self, state: S_contra) -> float:
+        """Return the δ it looks with from a state."""
+        ...
+
+
+@runtime_checkable
+class Remarking(Protocol):
+    """A state that has something to tell the user when the run ends there."""
+
+    @property
+    def remark(self) -> str:
+        """What the user should know about how the run went."""
+        ...
+
+
+def slots_of(method: Method[S], state: S, count: int) -> Sequence[Slot]:
+    """Return which of `count` queries is which: what the method says, or their rows."""
+    if isinstance(method, NamesQueries):
+        named: NamesQueries[S] = method
+        return named.slots(state)
+    return [(row, 0) for row in range(count)]
+
+
+def tell_answers(method: Method[S], state: S, answers: Answers) -> S:
+    """Tell a method what a batch came to."""
+    if answers.answered is None:
+        return method.tell(state, answers.responses)
+    if not isinstance(method, ToleratesGaps):
+        raise UnansweredError(f"{type(method).__name__} needs every answer.")
+    tolerant: ToleratesGaps[S] = method
+    return tolerant.tell_some(state, answers.responses, answers.answered)
+
+
+def radius_of(method: Method[S], state: S) -> float | None:
+    """Return the δ a method looks with from a state; None for methods without one."""
+    return float(method.radius(state)) if isinstance(method, HasRadius) else None
+
+
+def remark_of(state: object) -> str:
+    """Return what a state has to tell the user."""
+    return state.remark if isinstance(state, Remarking) else ""
+
+
+# --- what methods share
+
+
+def first_decision(problem: Problem, x0: ArrayLike | None) -> Point:
+    """Return x0, or the center of the feasible set, as a decision of the set."""
+    if not isinstance(problem, Problem):
+        raise ArgumentError("problem", "", f"must be a bizol.Problem, got {problem!r}.")
+    if x0 is None:
+        return as_member(problem.feasible_set.center, problem.feasible_set, "feasible_set.center")
+    return as_member(x0, problem.feasible_set, "x0")
+
+
+def as_rows(responses: Any, asked: int) -> Responses:
+    """Return what `tell` was given as an array, one row for each query that was asked."""
+    listed = isinstance(responses, (list, tuple)) and len(responses) > 0
+    if listed and hasattr(responses[0], "shape"):
+        responses = stack([as_response(row) for row in responses])
+    responses = as_response(responses)
+    if len(responses.shape) != 2:
+        raise ValueError(
+            f"tell() needs responses of shape ({asked}, m), got {tuple(responses.shape)}."
+        )
+    if responses.shape[0] != asked:
+        raise ValueError(
+            f"tell() needs one response per query: asked {asked}, got {responses.shape[0]}."
+        )
+    return responses

@@ -1,21 +1,17 @@
 """Who decides what: the leader's objective, the follower's response, the set of decisions."""
 
-from bizol.problem.problem import (
-    NAMES,
-    Anchor,
-    EvaluationError,
-    Objective,
-    Problem,
-    ResponseError,
-    UnansweredError,
-)
+from bizol.problem.errors import EvaluationError, ResponseError, UnansweredError
+from bizol.problem.follower import Follower
+from bizol.problem.objective import Anchor, Objective, ReadyObjective
+from bizol.problem.problem import Problem
 
 __all__ = [
-    "NAMES",
     "Anchor",
     "EvaluationError",
+    "Follower",
     "Objective",
     "Problem",
+    "ReadyObjective",
     "ResponseError",
     "UnansweredError",
 ]

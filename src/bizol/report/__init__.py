@@ -1,1 +1,1 @@
-"""From numbers to what people look at: tables in five forms, figures in three, one self-contained page."""
+"""Tables in five forms, figures in three formats, and one self-contained HTML page."""

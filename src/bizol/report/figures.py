@@ -9,8 +9,19 @@ from typing import Any
 
 FORMATS = ("pdf", "svg", "png")
 
-# Lines differ in darkness and in style too, so that they stay apart in grey and for any eyes.
-OURS, THEIRS, BASE, MODEL, SMOOTH = "#0b4f8a", "#d1731c", "#6a3d9a", "#c62828", "#2e7d32"
+# Lines differ in darkness and in style too, so that they are told apart in gray and by any eyes.
+OURS = "#0b4f8a"
+THEIRS = "#d1731c"
+BASE = "#6a3d9a"
+MODEL = "#c62828"
+SMOOTH = "#2e7d32"
+
+# What would make the files of the same figure differ: dates and versions.
+_NO_METADATA: dict[str, dict[str, None]] = {
+    "pdf": {"CreationDate": None},
+    "svg": {"Date": None},
+    "png": {"Software": None},
+}
 
 _STYLE = {
     "font.family": "STIXGeneral",
@@ -49,13 +60,10 @@ def save(figure: Any, folder: Path, name: str) -> list[Path]:
     """Write a figure in every format and close it; the same figure gives the same bytes."""
     from matplotlib import pyplot
 
-    paths = [folder / f"{name}.{suffix}" for suffix in FORMATS]
-    for path in paths:
-        metadata = {
-            "pdf": {"CreationDate": None},
-            "svg": {"Date": None},
-            "png": {"Software": None},
-        }[path.suffix[1:]]
-        figure.savefig(path, metadata=metadata)
+    paths = []
+    for suffix in FORMATS:
+        path = folder / f"{name}.{suffix}"
+        figure.savefig(path, metadata=_NO_METADATA[suffix])
+        paths.append(path)
     pyplot.close(figure)
     return paths

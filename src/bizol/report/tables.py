@@ -48,7 +48,7 @@ Cell = Spread | float | int | str
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """The name of a column, unique in its table; what is written above it; and how its numbers are written."""
+    """A column: its name, unique in its table, its heading, and how its numbers are written."""
 
     name: str
     label: str = ""  # the name, when empty
@@ -67,10 +67,9 @@ class Table:
     """Columns and rows with a title.
 
     Example:
-        >>> table = Table(
-        ...     name="finals", title="Final values", columns=(Column(name="B"), Column(name="Bi-ZOL")),
-        ...     rows=((1, Spread(16.59, 0.4)),),
-        ... )
+        >>> columns = (Column(name="B"), Column(name="Bi-ZOL"))
+        >>> rows = ((1, Spread(16.59, 0.4)),)
+        >>> table = Table(name="finals", title="Final values", columns=columns, rows=rows)
         >>> print(table.markdown())
         **Final values**
         <BLANKLINE>
@@ -99,64 +98,63 @@ class Table:
         return f"{self.number}. {self.title}" if self.number else self.title
 
     def rich(self) -> RichTable:
-        """Return it for a terminal."""
+        """Return the table for a terminal."""
         table = RichTable(
             title=escape_markup(self.heading), caption=escape_markup(self.note) or None
         )
         for column in self.columns:
             table.add_column(escape_markup(column.heading), justify="right")
-        for row in self._written():
+        for row in self._write_rows():
             table.add_row(*(escape_markup(cell) for cell in row))
         return table
 
     def text(self, width: int = 150) -> str:
-        """Return it drawn with lines."""
+        """Return the table as text, drawn with lines."""
         drawn = io.StringIO()
         Console(file=drawn, width=width, color_system=None).print(self.rich())
         return drawn.getvalue()
 
     def markdown(self) -> str:
-        """Return it in Markdown."""
+        """Return the table in Markdown."""
         lines = [
             f"**{self.heading}**",
             "",
-            _piped(column.heading for column in self.columns),
+            _join_with_pipes(column.heading for column in self.columns),
             "|" + "---:|" * len(self.columns),
-            *(_piped(row) for row in self._written()),
+            *(_join_with_pipes(row) for row in self._write_rows()),
             *(["", self.note] if self.note else []),
         ]
         return "\n".join(lines) + "\n"
 
     def csv(self) -> str:
         """Return the numbers in full, a mean and its standard deviation in two columns."""
-        spread = [
-            any(isinstance(row[index], Spread) for row in self.rows)
-            for index in range(len(self.columns))
-        ]
-        names = [column.name for column in self.columns]
+        heads: list[str] = []
+        widths = []  # how many columns of the file each column takes
+        for index, column in enumerate(self.columns):
+            spread = any(isinstance(row[index], Spread) for row in self.rows)
+            heads += [column.name, f"{column.name} sd"] if spread else [column.name]
+            widths.append(2 if spread else 1)
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
-        heads = [
-            (name, f"{name} sd") if two else (name,)
-            for name, two in zip(names, spread, strict=True)
-        ]
-        writer.writerow(chain.from_iterable(heads))
+        writer.writerow(heads)
         for row in self.rows:
-            writer.writerow(chain.from_iterable(map(_numbers, row, spread)))
+            writer.writerow(chain.from_iterable(map(_write_in_full, row, widths)))
         return out.getvalue()
 
     def latex(self) -> str:
         """Return a table environment; needs the packages booktabs and graphicx."""
-        heads = (_latex(column.heading) for column in self.columns)
-        body = [" & ".join(_latex(cell) for cell in row) + r" \\" for row in self._written()]
-        note = (
-            [r"  \par\smallskip", rf"  {{\footnotesize {_latex(self.note)}}}"] if self.note else []
-        )
+        heads = (_escape_latex(column.heading) for column in self.columns)
+        body = [
+            " & ".join(_escape_latex(cell) for cell in row) + r" \\" for row in self._write_rows()
+        ]
+        note = []
+        if self.note:
+            note = [r"  \par\smallskip", rf"  {{\footnotesize {_escape_latex(self.note)}}}"]
         lines = [
             r"% needs \usepackage{booktabs,graphicx}",
             r"\begin{table}[htbp]",
             r"  \centering",
-            rf"  \caption{{{_latex(self.title)}}}",
+            rf"  \caption{{{_escape_latex(self.title)}}}",
             rf"  \label{{tab:{self.name}}}",
             r"  \resizebox{\linewidth}{!}{%",
             rf"  \begin{{tabular}}{{{'r' * len(self.columns)}}}",
@@ -178,71 +176,67 @@ class Table:
             f'<th scope="col"{mark}>{escape(column.heading)}</th>'
             for column, mark in zip(self.columns, quoted, strict=True)
         )
-        body = "".join(
-            f'<tr><th scope="row">{escape(first)}</th>'
-            + "".join(
+        body = ""
+        for first, *rest in self._write_rows():
+            cells = "".join(
                 f"<td{mark}>{escape(cell)}</td>"
                 for cell, mark in zip(rest, quoted[1:], strict=True)
             )
-            + "</tr>"
-            for first, *rest in self._written()
-        )
+            body += f'<tr><th scope="row">{escape(first)}</th>{cells}</tr>'
         note = f'<p class="note">{escape(self.note)}</p>' if self.note else ""
         return (
-            f'<div class="wide"><table id="{escape(self.name)}"><caption>{escape(self.heading)}</caption>'
+            f'<div class="wide"><table id="{escape(self.name)}">'
+            f"<caption>{escape(self.heading)}</caption>"
             f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>{note}"
         )
 
-    def _written(self) -> list[list[str]]:
-        return [
-            [
-                _written(cell, column.decimals)
-                for cell, column in zip(row, self.columns, strict=True)
-            ]
-            for row in self.rows
-        ]
+    def _write_rows(self) -> list[list[str]]:
+        decimals = [column.decimals for column in self.columns]
+        return [list(map(_write_cell, row, decimals)) for row in self.rows]
 
 
 FORMS = {"txt": Table.text, "md": Table.markdown, "csv": Table.csv, "tex": Table.latex}
 
 
-def _written(cell: Cell, decimals: int) -> str:
+def _write_cell(cell: Cell, decimals: int) -> str:
     """Write a cell; small numbers get the decimals they need to show two digits.
 
     Example:
-        >>> _written(Spread(0.0034, 0.0016), 2)
+        >>> _write_cell(Spread(0.0034, 0.0016), 2)
         '0.0034 ± 0.0016'
 
     """
     if isinstance(cell, Spread):
-        digits = _digits(cell.mean, decimals)
+        digits = _count_digits(cell.mean, decimals)
         return f"{cell.mean:.{digits}f} ± {cell.sd:.{digits}f}"
     if isinstance(cell, float):
-        return f"{cell:.{_digits(cell, decimals)}f}"
+        return f"{cell:.{_count_digits(cell, decimals)}f}"
     return str(cell)
 
 
-def _digits(value: float, decimals: int) -> int:
+def _count_digits(value: float, decimals: int) -> int:
+    """Return how many decimals show two digits of the value: at least `decimals`, at most 8."""
     if value == 0 or not isfinite(value):
         return decimals
     return max(decimals, min(8, 1 - int(np.floor(np.log10(abs(value))))))
 
 
-def _numbers(cell: Cell, two: bool) -> tuple[object, ...]:
+def _write_in_full(cell: Cell, width: int) -> tuple[object, ...]:
+    """Return the numbers of a cell for one or for two columns."""
     if isinstance(cell, Spread):
         return cell.mean, cell.sd
-    return (cell, "") if two else (cell,)
+    return (cell, "") if width == 2 else (cell,)
 
 
-def _piped(cells: Iterable[str]) -> str:
+def _join_with_pipes(cells: Iterable[str]) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
-def _latex(text: str) -> str:
+def _escape_latex(text: str) -> str:
     r"""Escape what TeX reads as its own, and spell out the letters we use.
 
     Example:
-        >>> _latex("16.59 ± 0.40 %")
+        >>> _escape_latex("16.59 ± 0.40 %")
         '16.59 $\\pm$ 0.40 \\%'
 
     """

@@ -1,5 +1,4 @@
-"""Many runs at once: Algorithm 1 and VZO for all seeds in lockstep, with one call of the follower
-per iteration.
+"""Many runs of Algorithm 1 or VZO in lockstep, with one call of the follower per iteration.
 
 A run here is the run that `bizol.iterate` makes with the same seed, up to rounding; the tests
 compare them. Ten runs in lockstep cost little more than one, because at these sizes most of an
@@ -13,19 +12,20 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from bizol.arrays import Batches, Point, Points
-from bizol.evaluation import Evaluator
+from bizol.evaluation import Direct, Ledger
 from bizol.methods import VZO, BiZOL
-from bizol.methods.two_point.two_point import draw_block, drawn_together
+from bizol.methods.two_point.probing import draw_block, iterations_per_draw
 from bizol.problem import Problem
+from bizol.sensitivity import average_slopes
 
-Watch = Callable[
-    [Batches, Batches], object
-]  # given the responses at x + δw and at x − δw, (B, runs, m) each
+# Called with the responses at x + δw and at x − δw, (B, runs, m) each.
+Watch = Callable[[Batches, Batches], object]
 
 
 def queries_per_iteration(method: BiZOL | VZO) -> int:
     """Return 2B + 1 for Bi-ZOL, which also asks at x, and 2B for VZO."""
-    return 2 * int(method.batch) + isinstance(method, BiZOL)  # type: ignore[arg-type]  # a number, not a schedule
+    batch = int(method.batch)  # type: ignore[arg-type]  # a number, not a schedule
+    return 2 * batch + 1 if isinstance(method, BiZOL) else 2 * batch
 
 
 def run_together(
@@ -40,44 +40,46 @@ def run_together(
     """Return the decisions x_0, x_1, ... of one run per seed, (iterations + 1, runs, n).
 
     Args:
-        problem: with a vectorized follower, a vectorized objective, and a `Box` to choose from.
-        method: with constant parameters.
-        start: x_0 of every run.
-        seeds: one per run.
-        budget: the queries each run may spend; whole iterations only.
-        watch: shown the responses of every ± pair, for diagnosis.
+        problem: The problem, with a vectorized follower and objective, and a `Box` as feasible set.
+        method: The method, with constant parameters.
+        start: The start x_0 of every run.
+        seeds: One seed per run.
+        budget: The queries each run may spend; only whole iterations are made.
+        watch: Called with the responses of every ± pair, for diagnosis.
 
     """
-    delta, step, batch = float(method.delta), float(method.step), int(method.batch)  # type: ignore[arg-type]
+    delta = float(method.delta)  # type: ignore[arg-type]  # numbers, not schedules
+    step = float(method.step)  # type: ignore[arg-type]
+    batch = int(method.batch)  # type: ignore[arg-type]
     cost = queries_per_iteration(method)
-    evaluator = Evaluator(problem, budget=len(seeds) * budget)
-    hypergradients = _bizol if isinstance(method, BiZOL) else _vzo
-    together = drawn_together(method, batch, start.size)
+    evaluator = Direct(problem, Ledger(budget=len(seeds) * budget))
+    estimate = _estimate_bizol if isinstance(method, BiZOL) else _estimate_vzo
+    together = iterations_per_draw(method, batch, start.size)
     x = np.tile(start, (len(seeds), 1))
     decisions = [x]
     for iteration in range(budget // cost):
         within = iteration % together
         if within == 0:
-            blocks = [
-                draw_block(method.directions, seed, iteration, together, batch, x.shape[1])
-                for seed in seeds
-            ]
+            shape = (together, batch, start.size)
+            blocks = [draw_block(method.directions, (seed, iteration), shape) for seed in seeds]
             directions = np.stack(blocks, axis=2)  # (together, B, runs, n)
-        gradients = hypergradients(problem, evaluator, x, directions[within], delta, watch)
+        block = directions[within]
+        gradients = estimate(problem, evaluator, x, block, delta=delta, watch=watch)
         x = x + step * (problem.feasible_set.minimize_linear(gradients) - x)
         decisions.append(x)
     return np.array(decisions)
 
 
-def _bizol(
+def _estimate_bizol(
     problem: Problem,
-    evaluator: Evaluator,
+    evaluator: Direct,
     x: Points,
     directions: Batches,
+    *,
     delta: float,
     watch: Watch | None,
 ) -> Points:
-    """Eqs. (28) and (29) for every run: ĝ = d_x + (n / 2δB) Σ ⟨d_y, y(x + δw) − y(x − δw)⟩ w."""
+    """Return ĝ = d_x + (n / 2δB) Σ ⟨d_y, y(x + δw) − y(x − δw)⟩ w of every run, eqs. (28), (29)."""
     offsets = delta * directions
     responses = _ask(evaluator, np.concatenate([x[None], x + offsets, x - offsets]))
     grad_y = problem.objective.grad_y(x, responses[0])
@@ -89,15 +91,16 @@ def _bizol(
     return known + _pull_back(slopes, directions, delta)
 
 
-def _vzo(
+def _estimate_vzo(
     problem: Problem,
-    evaluator: Evaluator,
+    evaluator: Direct,
     x: Points,
     directions: Batches,
+    *,
     delta: float,
     watch: Watch | None,
 ) -> Points:
-    """The same estimate of the whole hyperobjective: ĝ = (n / 2δB) Σ (φ̃(x + δw) − φ̃(x − δw)) w."""
+    """Return ĝ = (n / 2δB) Σ (φ̃(x + δw) − φ̃(x − δw)) w of every run."""
     offsets = delta * directions
     points = np.concatenate([x + offsets, x - offsets])
     responses = _ask(evaluator, points)
@@ -107,11 +110,11 @@ def _vzo(
     return _pull_back(plus - minus, directions, delta)
 
 
-def _ask(evaluator: Evaluator, points: Batches) -> Batches:
-    flat = evaluator.evaluate(points.reshape(-1, points.shape[-1]))
+def _ask(evaluator: Direct, points: Batches) -> Batches:
+    flat = evaluator.ask(points.reshape(-1, points.shape[-1]))
     return np.asarray(flat.reshape(*points.shape[:-1], -1))
 
 
 def _pull_back(slopes: Points, directions: Batches, delta: float) -> Points:
-    batch, _, n = directions.shape
-    return np.asarray(n / (2 * delta * batch) * np.einsum("br,brn->rn", slopes, directions))
+    """Return one estimate per run, from slopes (B, runs) along directions (B, runs, n)."""
+    return average_slopes(slopes.T, directions.swapaxes(0, 1), spacing=2 * delta)

@@ -1,7 +1,7 @@
 """The committed record of a reproduction, and how a new one is compared with it.
 
-`python -m bizol.reproduction.record FILE...` makes the records in these files, as `bizol reproduce`
-writes them, the committed ones.
+`python -m bizol.reproduction.record FILE...` replaces the committed records by those in the files,
+as `bizol reproduce` writes them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def record(results: Results, claims: Iterable[Claim]) -> Record:
     for response in ("box", "ball"):
         if response in results.measured:
             written[response] = {
-                f"{method}, B={batch}": _curves(results.cell(response, method, batch))
+                f"{method}, B={batch}": _summarize(results.cell(response, method, batch))
                 for method in METHODS
                 for batch in paper.BATCHES
             }
@@ -43,18 +43,20 @@ def record(results: Results, claims: Iterable[Claim]) -> Record:
     return written
 
 
-def _curves(cell: Measured) -> Record:
+def _summarize(cell: Measured) -> Record:
     """Return the ends of a cell's curves, run by run, and ten points of their means."""
     rows = np.linspace(0, len(cell.queries) - 1, 10).astype(int)
-    told: Record = {
+    written: Record = {
         "finals": cell.finals.tolist(),
         "values": cell.values[rows].mean(axis=1).tolist(),
     }
     for name, curve in (("validation", cell.validation), ("clarke", cell.clarke)):
         if curve.size:
             best = so_far(curve)
-            told[name] = {"best": best[-1].tolist(), "mean": best[rows].mean(axis=1).tolist()}
-    return told | {"saturated": float(cell.saturated.mean()), "crossings": cell.crossings.tolist()}
+            written[name] = {"best": best[-1].tolist(), "mean": best[rows].mean(axis=1).tolist()}
+    written["saturated"] = float(cell.saturated.mean())
+    written["crossings"] = cell.crossings.tolist()
+    return written
 
 
 def committed(setting: Setting) -> Record | None:
@@ -64,7 +66,10 @@ def committed(setting: Setting) -> Record | None:
 
 
 def drift(found: Any, kept: Any, where: str = "") -> Iterator[str]:
-    """Yield every place where what was found differs from what is kept; parts that were not run are passed over."""
+    """Yield every place where what was found differs from what is kept.
+
+    Parts that were not run are skipped.
+    """
     if isinstance(found, Mapping) and isinstance(kept, Mapping):
         for key, value in found.items():
             inside = f"{where}, {key}" if where else str(key)
@@ -83,7 +88,7 @@ def drift(found: Any, kept: Any, where: str = "") -> Iterator[str]:
 
 
 def commit(paths: Iterable[Path], to: Path = COMMITTED) -> None:
-    """Write the records in these files into the committed one."""
+    """Write the records in these files into the committed file."""
     to.write_text(json.dumps([json.loads(path.read_text()) for path in paths]) + "\n")
 
 

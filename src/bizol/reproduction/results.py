@@ -33,10 +33,8 @@ class Results:
 
     def improvement(self, experiment: Experiment, batch: int) -> Runs:
         """Return Δ_obj of every pair of runs, in percent."""
-        ours, theirs = (
-            self.finals(experiment, "Bi-ZOL", batch),
-            self.finals(experiment, "VZO", batch),
-        )
+        ours = self.finals(experiment, "Bi-ZOL", batch)
+        theirs = self.finals(experiment, "VZO", batch)
         return 100 * (theirs - ours) / np.abs(theirs)
 
     def validation(self, experiment: Experiment, batch: int) -> NDArray[np.float64]:
@@ -48,7 +46,7 @@ class Results:
         return so_far(self.cell("box", method, batch).clarke)
 
     def normalized(self, n: int, m: int) -> dict[MethodName, Runs]:
-        """Return NG_obj of every run: how much of the initial gap to the best value seen is left."""
+        """Return NG_obj of every run: what is left of the initial gap to the best value."""
         grid = self.measured["grid"]
         values: dict[MethodName, NDArray[np.float64]] = {
             "Bi-ZOL": grid["Bi-ZOL", paper.GRID_BATCH, n, m].values,

@@ -1,4 +1,4 @@
-"""What repeated queries tell of a follower's noise, and how much of an estimate's variance is due to it."""
+"""The noise of a follower, measured by repeated queries, and its share in the variance."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ from typing import final
 
 import numpy as np
 
-from bizol.arrays import Response, to_numpy
+from bizol.arrays import to_numpy
+from bizol.evaluation import Answers, Batch
 from bizol.methods import Move
-from bizol.problem import Objective
+from bizol.problem import Anchor
+from bizol.sensitivity import estimate_scale
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Noise:
-    """What `minimize(repeats=...)` found out about noise.
+    """The noise that `minimize(repeats=...)` measured.
 
     The estimate of the hypergradient varies because directions are random (the smoothing part) and
     because answers are noisy (the noise part): with r repeats and differences of pairs whose noise
@@ -39,69 +41,63 @@ class Noise:
     delta_floor: float
 
     def remark(self, delta: float) -> str:
-        """Say whether a radius is too small for the noise."""
+        """Return a sentence if a radius is too small for the noise, and nothing otherwise."""
         if not delta < self.delta_floor < inf:
             return ""
+        share = self.noise_variance / (self.noise_variance + self.smoothing_variance)
         return (
-            f"Noise makes up {self.noise_variance / (self.noise_variance + self.smoothing_variance):.0%} "
-            f"of the variance of the estimates: δ = {delta:g} is below {self.delta_floor:.2g}, "
-            f"where both parts are equal."
+            f"Noise makes up {share:.0%} of the variance of the estimates: δ = {delta:g} is below "
+            f"{self.delta_floor:.2g}, where both parts are equal."
         )
 
 
 @final
 class NoiseMeter:
-    """Collects what repeats show, while the run goes on."""
+    """Collects repeated answers during a run."""
 
     def __init__(self, repeats: int) -> None:
         self._repeats = repeats
-        self._squares, self._freedom = 0.0, 0  # within decisions, per entry
+        self._squares = 0.0  # of deviations within decisions, per entry
+        self._freedom = 0  # their degrees of freedom
         self._parts: list[tuple[float, float, float]] = []  # noise, total, δ of each iteration
 
-    def add(self, replicates: list[list[Response]]) -> None:
-        """Take note of the replicates of a batch."""
-        for row in replicates:
+    def take(self, batch: Batch, answers: Answers, move: Move | None) -> None:
+        """Add the answers to a batch, and the move that was made with them, if any."""
+        for row in answers.replicates:
             if len(row) > 1:
-                answers = np.array([to_numpy(answer) for answer in row])
-                self._squares += float(((answers - answers.mean(axis=0)) ** 2).mean(axis=1).sum())
+                told = np.array([to_numpy(answer) for answer in row])
+                self._squares += float(((told - told.mean(axis=0)) ** 2).mean(axis=1).sum())
                 self._freedom += len(row) - 1
+        if move is not None and move.anchor is not None:
+            self._take_pairs(batch, answers, move, move.anchor)
 
-    def moved(
-        self,
-        move: Move,
-        objective: Objective,
-        slots: list[tuple[int, int]],
-        replicates: list[list[Response]],
-    ) -> None:
-        """Take note of what an iteration with pairs made of them."""
-        answers = dict(zip(slots, replicates, strict=True))
-        pairs = [
-            (answers[slot, 1], answers[slot, -1])
-            for slot, sign in slots
-            if sign > 0 and (slot, -1) in answers
+    def _take_pairs(self, batch: Batch, answers: Answers, move: Move, anchor: Anchor) -> None:
+        """Divide the variance of an estimate from pairs into its two parts."""
+        told = dict(zip(batch.slots, answers.replicates, strict=True))
+        sides = [
+            (told[slot, 1], told[slot, -1])
+            for slot, sign in batch.slots
+            if sign > 0 and (slot, -1) in told
         ]
-        pairs = [(plus, minus) for plus, minus in pairs if len(plus) == len(minus) == self._repeats]
-        if move.response is None or len(pairs) < 2:
+        pairs = [each for each in sides if all(len(side) == self._repeats for side in each)]
+        if len(pairs) < 2:
             return
-        weights = objective.anchor(move.at, move.response).grad_y
-        slopes = np.array(
+        differences = np.array(
             [
-                [float(to_numpy((p - m) @ weights)) for p, m in zip(plus, minus, strict=True)]
+                [float(to_numpy((p - m) @ anchor.grad_y)) for p, m in zip(plus, minus, strict=True)]
                 for plus, minus in pairs
             ]
         )
-        slopes *= move.at.size / (
-            2 * move.delta
-        )  # (B, r): each is the length of one direction's estimate
+        # (B, r): each is the length of one direction's estimate.
+        slopes = estimate_scale(move.at.size, 1, 2 * move.delta) * differences
         count, repeats = slopes.shape
         noise = float(slopes.var(axis=1, ddof=1).mean()) / (repeats * count)
-        total = (
-            float((slopes.mean(axis=1) ** 2).mean()) / count
-        )  # E‖v‖² / B, an upper bound by ‖E v‖² / B
+        # E‖v‖² / B, too large by ‖E v‖² / B
+        total = float((slopes.mean(axis=1) ** 2).mean()) / count
         self._parts.append((noise, total, move.delta))
 
     def noise(self) -> Noise | None:
-        """Return what was found, None where nothing was repeated."""
+        """Return what was measured, or None where nothing was repeated."""
         if not self._freedom:
             return None
         level = sqrt(self._squares / self._freedom)

@@ -11,11 +11,10 @@ from math import isnan
 def query_bar(
     total: int, *, lowest: Callable[[], float], enabled: bool
 ) -> Iterator[Callable[[int], None] | None]:
-    """Yield a function that takes the number of queries just answered and moves the bar; None when
-    there is no bar.
+    """Yield a function that moves the bar by a number of queries; None when there is no bar.
 
-    It is drawn on standard error, and only when that is a terminal. `lowest` tells the best value
-    so far.
+    The bar is drawn on standard error, and only when that is a terminal. `lowest` tells the best
+    value so far.
     """
     if not enabled:
         yield None

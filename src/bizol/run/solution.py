@@ -1,9 +1,9 @@
-"""What a run returns: where it arrived, how it ended, and what it saw on the way."""
+"""What a run returns: the best decision, how the run ended, and its history."""
 
 from __future__ import annotations
 
 import csv
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from enum import Enum
 from math import isnan, nan
 from pathlib import Path
@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from bizol.arrays import Point, Response
+from bizol.arrays import Point, Response, writable
 from bizol.evaluation import Query
-from bizol.methods import Move
 from bizol.run.noise import Noise
 
 if TYPE_CHECKING:
@@ -27,20 +26,20 @@ class Status(Enum):
     BUDGET_SPENT = "The query budget does not cover another iteration."
     STOPPED = "The stop condition was met."
     INTERRUPTED = "Interrupted from the keyboard."
-    WAITING = "Answers from outside are awaited."
-    UNANSWERED = "A query that the run cannot do without was not answered."
+    WAITING = "The run waits for answers from outside."
+    UNANSWERED = "A query that the run needs was not answered."
     FAILING = "Too many queries fail."
-    FAILED = "The run could not go on."
+    FAILED = "The run could not continue."
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Iterate:
-    """A decision of the run and, where it was asked for, the response to it."""
+    """A decision of the run and, where the follower was asked there, the response to it."""
 
     iteration: int
     x: Point
-    y: Response = None  # where it was not asked for
+    y: Response = None  # None where the follower was not asked
     value: float = nan
 
     @property
@@ -48,15 +47,19 @@ class Iterate:
         """Whether the follower was asked at exactly this decision."""
         return self.y is not None
 
+    def copy(self) -> Iterate:
+        """Return the same with new arrays, which may be written to."""
+        return replace(self, x=self.x.copy(), y=None if self.y is None else writable(self.y))
+
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class History:
     """The run as columns, one row per iteration; NaN where something was not observed.
 
-    The gap estimate is the Frank–Wolfe gap of the noisy direction that was used, biased upward:
-    good to watch, not a certificate. A last row without a step is the final decision, observed with
-    what the budget had left.
+    The gap estimate is the Frank–Wolfe gap of the noisy direction that was used. It is biased
+    upward: use it to watch a run, not as a certificate. A last row without a step is the final
+    decision, observed with what was left of the budget.
     """
 
     iteration: NDArray[np.int64]
@@ -88,7 +91,10 @@ class History:
         return pandas.DataFrame({name: getattr(self, name) for name in self.columns})
 
     def to_csv(self, path: str | Path) -> None:
-        """Write the columns with a header line; floats are written so that reading gives the same bits."""
+        """Write the columns with a header line.
+
+        Floats are written with all their digits, so that reading them gives the same bits.
+        """
         rows = zip(*(getattr(self, name).tolist() for name in self.columns), strict=True)
         with Path(path).open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
@@ -102,18 +108,20 @@ class Solution:
     """The outcome of `minimize`.
 
     Attributes:
-        best: the observed decision with the lowest value; the last one where none was observed (VZO
-            asks beside its iterates, never at them). `x`, `y` and `value` are its own.
+        best: the observed decision with the lowest value, or the last decision if none was observed
+            (VZO asks beside its iterates, never at them). `x`, `y` and `value` are those of `best`.
         last: the decision after the final move.
-        drawn: x_R, drawn uniformly from the decisions moves were made at: the one Theorem 1 speaks
-            of.
+        drawn: x_R, drawn uniformly from the decisions at which moves were made. Theorem 1 is about
+            this one.
         queries: how many responses were asked for.
+        iterations: how many moves were made.
         status, message: how the run ended, as a value and in words.
-        history: what was seen on the way.
-        seed: repeats the run when given again.
-        unanswered: how many queries failed for good and were left out.
+        history: the run as columns, one row per iteration.
+        seed: pass it to `minimize` to repeat the run.
+        method: the method that was used.
+        unanswered: how many queries failed permanently and were left out.
         pending: the queries that wait for an answer from outside.
-        noise: what repeats told about noise; None without repeats.
+        noise: the noise that repeats measured; None without repeats.
 
     """
 
@@ -138,7 +146,7 @@ class Solution:
 
     @property
     def y(self) -> Response:
-        """The response to it; None where it was not observed."""
+        """The response to the best decision; None where it was not observed."""
         return self.best.y
 
     @property
@@ -148,24 +156,24 @@ class Solution:
 
     def __repr__(self) -> str:
         return (
-            f"Solution(value={self.value:.6g}, queries={self.queries}, iterations={self.iterations}, "
-            f"status={self.status.name}, seed={self.seed})"
+            f"Solution(value={self.value:.6g}, queries={self.queries}, "
+            f"iterations={self.iterations}, status={self.status.name}, seed={self.seed})"
         )
 
     def __str__(self) -> str:
         gaps = self.history.gap_estimate[~np.isnan(self.history.gap_estimate)]
+        gap_estimate = f"{gaps[-1]:.4g}   (of the last move; noisy)" if len(gaps) else "none"
         first = next((value for value in self.history.value if not isnan(value)), nan)
+        best = f"(iteration {self.best.iteration}; the first was {_format_value(first)})"
         with np.printoptions(precision=4, threshold=8, edgeitems=3):
             lines = {
                 "status": self.message,
-                "value": f"{_number(self.value)}   (iteration {self.best.iteration}; the first was {_number(first)})",
+                "value": f"{_format_value(self.value)}   {best}",
                 "x": f"{self.x}",
                 "y": "not observed" if self.y is None else f"{self.y}",
-                "last": _number(self.last.value),
-                "drawn": f"{_number(self.drawn.value)}   (iteration {self.drawn.iteration})",
-                "gap estimate": f"{gaps[-1]:.4g}   (of the last move; noisy)"
-                if len(gaps)
-                else "none",
+                "last": _format_value(self.last.value),
+                "drawn": f"{_format_value(self.drawn.value)}   (iteration {self.drawn.iteration})",
+                "gap estimate": gap_estimate,
                 "queries": f"{self.queries} in {self.iterations} iterations",
                 "method": f"{self.method!r}",
                 "seed": f"{self.seed}",
@@ -173,95 +181,5 @@ class Solution:
         return "\n".join(f"{name:>13}: {text}" for name, text in lines.items())
 
 
-@final
-class Recorder:
-    """Collects what `minimize` will report, while the run goes on."""
-
-    def __init__(self, x0: Point, draws: np.random.Generator) -> None:
-        self._draws = draws
-        self._x = x0
-        self._last: Iterate | None = None
-        self._best: Iterate | None = None
-        self._drawn: Iterate | None = None
-        self._next_draw = 1
-        self._moves = 0
-        self._rows: list[tuple[int, int, float, float, float, float]] = []
-
-    def moved(self, move: Move, to: Point, queries: int) -> None:
-        """Take note of a move and of the decision it led to."""
-        self._rows.append(
-            (self._moves, queries, move.value, move.gap_estimate, move.step, move.delta)
-        )
-        if move.response is not None and (self._best is None or move.value < self._best.value):
-            self._best = self._left(move)
-        if self._moves + 1 == self._next_draw:
-            # Every decision so far is x_R with the same probability: after the k-th was taken, the
-            # next one taken is beyond the t-th with probability k/t, as ⌊k/U⌋ ≥ t has it for U ~
-            # Unif(0, 1).
-            self._drawn = self._left(move)
-            self._next_draw = int(self._next_draw / (1 - self._draws.random())) + 1
-        self._moves += 1
-        self._x = to
-        self._last = None
-        if (landed := move.landed) is not None:
-            found = Iterate(
-                iteration=self._moves, x=landed.at, y=landed.response, value=landed.value
-            )
-            self._last = found if np.array_equal(landed.at, to) else None
-            if self._best is None or landed.value < self._best.value:
-                self._best = found
-
-    def closed(self, response: Response, value: float, queries: int) -> None:
-        """Take note of the response to the last decision."""
-        self._last = Iterate(iteration=self._moves, x=self._x, y=response, value=value)
-        self._rows.append((self._moves, queries, value, nan, nan, nan))
-        if self._best is None or value < self._best.value:
-            self._best = self._last
-
-    @property
-    def observed(self) -> bool:
-        """Whether the response to the last decision is known already."""
-        return self._last is not None
-
-    def lowest(self) -> float:
-        """Return the lowest value observed so far, NaN while there is none."""
-        return nan if self._best is None else self._best.value
-
-    def solution(
-        self, *, queries: int, status: Status, message: str, seed: int, method: Any, **others: Any
-    ) -> Solution:
-        """Return what was collected, as it stands."""
-        last = self._last or Iterate(iteration=self._moves, x=self._x)
-        return Solution(
-            best=self._best or last,
-            last=last,
-            drawn=self._drawn or last,
-            queries=queries,
-            iterations=self._moves,
-            status=status,
-            message=message,
-            history=self._history(),
-            seed=seed,
-            method=method,
-            **others,
-        )
-
-    def _left(self, move: Move) -> Iterate:
-        return Iterate(iteration=self._moves, x=move.at, y=move.response, value=move.value)
-
-    def _history(self) -> History:
-        iteration, queries, value, gap_estimate, step, delta = (
-            np.array(self._rows, dtype=np.float64).reshape(-1, 6).T
-        )
-        return History(
-            iteration=iteration.astype(np.int64),
-            queries=queries.astype(np.int64),
-            value=value,
-            gap_estimate=gap_estimate,
-            step=step,
-            delta=delta,
-        )
-
-
-def _number(value: float) -> str:
+def _format_value(value: float) -> str:
     return "not observed" if isnan(value) else f"{value:.8g}"

@@ -10,9 +10,12 @@ from numpy.typing import ArrayLike
 
 from bizol.arrays import Point, as_vector
 from bizol.problem import Anchor, Problem
+from bizol.records import assign
 from bizol.sensitivity import Hypergradient
-from bizol.structure.clarke import anchor_at, structure
-from bizol.structure.pieces import Hull, ball_points
+from bizol.structure.averages import ball_points
+from bizol.structure.clarke import anchor_at, limiting_jacobians, pull_back_limits
+from bizol.structure.hulls import Hull
+from bizol.structure.protocols import jacobians_of, structure_of
 
 
 @final
@@ -24,45 +27,44 @@ class AnchoredModel:
 
     The model has the kinks of the response and, at u = x, the Clarke subdifferential of the
     hyperobjective. Its smoothed form Q_{x,δ} has y_δ in place of y; the gradient of that at x is
-    g_δ(x) (Proposition 2). Needs a follower of known structure.
+    g_δ(x) (Proposition 2). The follower must tell its Jacobians, and for `smoothed_value`,
+    `smoothed_gradient` and `goldstein` its full structure.
     """
 
     problem: Problem
     anchor: Anchor = field(init=False)
 
     def __init__(self, problem: Problem, x: ArrayLike) -> None:
-        structure(problem)
-        object.__setattr__(self, "problem", problem)
+        jacobians_of(problem)
         point = as_vector(x, "AnchoredModel", "x", size=problem.feasible_set.dimension)
-        object.__setattr__(self, "anchor", anchor_at(problem, point))
+        assign(self, problem=problem, anchor=anchor_at(problem, point))
 
     def value(self, u: Point) -> float:
         """Return Q_x(u)."""
         return self._lift(u, anchor_at(self.problem, u).response)
 
-    def subdifferential(self, u: Point, tolerance: float = 1e-9) -> Hull:
+    def subdifferential(self, u: Point, tolerance: float | None = None) -> Hull:
         """Return ∂^c Q_x(u) = d_x + {Vᵀd_y : V ∈ J^c y(u)}."""
-        matrices = structure(self.problem).limiting_jacobians(u, tolerance)
-        return Hull(
-            u, np.array([self.anchor.grad_x + matrix.T @ self.anchor.grad_y for matrix in matrices])
-        )
+        matrices = limiting_jacobians(jacobians_of(self.problem), u, tolerance)
+        return pull_back_limits(self.anchor, u, matrices)
 
     def smoothed_value(self, u: Point, delta: float) -> float:
         """Return Q_{x,δ}(u)."""
-        return self._lift(u, structure(self.problem).smoothed(u, delta).value)
+        return self._lift(u, structure_of(self.problem).smoothed(u, delta).value)
 
     def smoothed_gradient(self, u: Point, delta: float) -> Hypergradient:
         """Return ∇Q_{x,δ}(u) = d_x + J y_δ(u)ᵀ d_y; at u = x this is g_δ(x), eq. (8)."""
-        jacobian = structure(self.problem).smoothed(u, delta).jacobian
+        jacobian = structure_of(self.problem).smoothed(u, delta).jacobian
         return Hypergradient(u, self.anchor.grad_x + jacobian.T @ self.anchor.grad_y)
 
     def goldstein(self, delta: float, samples: int = 4096) -> Hull:
-        """Return ∂_δ Q_x(x), eq. (10): exactly where the pieces in the ball are affine and can be
-        listed.
+        """Return ∂_δ Q_x(x), eq. (10).
 
-        Otherwise the hull of the subgradients at many points of the ball, which lies inside.
+        The set is exact where the pieces in the ball are affine and can be listed. Otherwise it is
+        the hull of the subgradients at many points of the ball, which lies inside ∂_δ Q_x(x).
         """
-        follower, x = structure(self.problem), self.anchor.at
+        follower = structure_of(self.problem)
+        x = self.anchor.at
         pieces = follower.pieces(x, delta)
         if follower.curvature == 0 and pieces.complete:
             matrices = [follower.jacobian(piece, x) for piece in pieces.labels]
@@ -71,13 +73,12 @@ class AnchoredModel:
             matrices = [
                 matrix for point in points for matrix in follower.limiting_jacobians(point, 0.0)
             ]
-        return Hull(
-            x, np.array([self.anchor.grad_x + matrix.T @ self.anchor.grad_y for matrix in matrices])
-        )
+        return pull_back_limits(self.anchor, x, matrices)
 
     def _lift(self, u: Point, response: Point) -> float:
-        moved = self.anchor.grad_y @ (response - self.anchor.response)
-        return self.anchor.value + float(self.anchor.grad_x @ (u - self.anchor.at)) + float(moved)
+        anchor = self.anchor
+        moved = anchor.grad_y @ (response - anchor.response)
+        return anchor.value + float(anchor.grad_x @ (u - anchor.at)) + float(moved)
 
 
 @final
@@ -98,5 +99,5 @@ class AncillaryFunction:
         return np.asarray(anchor.grad_x + jacobian.T @ anchor.grad_y)
 
     def _anchor(self, x: Point) -> tuple[Anchor, Point]:
-        smoothed = structure(self.problem).smoothed(x, self.delta)
+        smoothed = structure_of(self.problem).smoothed(x, self.delta)
         return self.problem.objective.anchor(x, smoothed.value), smoothed.jacobian

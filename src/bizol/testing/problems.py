@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Literal, final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,23 +14,23 @@ from bizol.arrays import (
     Response,
     as_positive,
     is_real,
+    like,
     namespace,
     owned,
     to_numpy,
 )
-from bizol.evaluation import Evaluator
+from bizol.evaluation import Direct, Ledger
 from bizol.feasible_sets.protocol import as_member
 from bizol.problem import Anchor, Problem
 from bizol.randomness import generator
 
-SHARE = 0.1  # of a typical slope: the error of an estimate that is still silently accepted
 COORDINATES = 200  # of each gradient; in higher dimension a random sample of this size is compared
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProblemCheck:
-    """What `problem.check()` measured on a problem that passed.
+    """What `bizol.check` measured on a problem that passed.
 
     Attributes:
         dimensions: (n, m).
@@ -53,128 +53,141 @@ class ProblemCheck:
         return (
             f"n = {n} decisions, m = {m} responses, checked with {self.queries} queries\n"
             f"asked twice, answers differ by {self.repeatability:.1e} (relative)\n"
-            f"grad_x is {self.grad_x_error:.1e} and grad_y {self.grad_y_error:.1e} from finite differences (relative)"
+            f"grad_x is {self.grad_x_error:.1e} and grad_y {self.grad_y_error:.1e} "
+            f"from finite differences (relative)"
         )
 
 
-def too_fine(problem: Problem, delta: float) -> str:
-    """Say that a radius is too small for the tolerance the follower states; nothing where it states
-    none.
-
-    Answers that are off by τ‖y‖ change an estimate of the Jacobian by about nτ‖y‖/δ. A typical
-    slope is ‖y‖ over the
-    diameter of the set: the response changes by its own size from one end to the other.
-    """
-    tolerance: Any = getattr(problem.response, "tolerance", None)
-    if not is_real(tolerance) or not is_real(delta) or delta <= 0:
-        return ""
-    needed = (
-        problem.feasible_set.dimension * float(tolerance) * problem.feasible_set.diameter / SHARE
-    )
-    if delta >= needed:
-        return ""
-    return (
-        f"The radius δ = {delta:g} is small for a follower whose answers are accurate to {tolerance:g} of their size: "
-        f"estimates of its Jacobian may be off by {SHARE * needed / delta:.0%} of a typical slope. "
-        f"Take δ ≥ {needed:.1g}, or give the follower a smaller tolerance."
-    )
-
-
-def check_problem(
-    problem: Problem, x: ArrayLike | None, *, delta: float | None, noise: float, seed: int
+def check(
+    problem: Problem,
+    x: ArrayLike | None = None,
+    *,
+    delta: float | None = None,
+    noise: float = 1e-6,
+    seed: int = 0,
 ) -> ProblemCheck:
-    """Carry out `Problem.check`, which documents it."""
+    """Verify a problem with three queries, before a budget is spent.
+
+    Looks at the shapes and finiteness of every answer, at whether the follower says the same when
+    asked twice, and compares both partial gradients with finite differences of φ (which costs no
+    query).
+
+    Args:
+        problem: the problem.
+        x: where to look; the center of the set by default.
+        delta: when given, also ask a little outside of X, at this distance, as methods with this δ
+            do (one query).
+        noise: the largest difference between two answers to the same question that is accepted,
+            relative to the largest entry of the response; what single precision makes of it passes
+            by default.
+        seed: which second point and, in high dimension, which coordinates are looked at.
+
+    Returns:
+        What was measured; printing it says it in words.
+
+    Raises:
+        ValueError: naming what is wrong, and where.
+
+    Example:
+        >>> import numpy as np, bizol
+        >>> problem = bizol.Problem(
+        ...     bizol.Objective(lambda x, y: y @ y, lambda x, y: 0 * x, lambda x, y: 2 * y),
+        ...     lambda x: np.minimum(x, 0.5),
+        ...     bizol.Box([-1, -1], [1, 1]),
+        ... )
+        >>> check(problem).queries
+        3
+
+    """
     feasible_set = problem.feasible_set
     if not is_real(noise) or not 0 <= noise < np.inf:
         raise ArgumentError("check", "noise", f"must be finite and not negative, got {noise!r}.")
     here = as_member(feasible_set.center if x is None else x, feasible_set, "check", "x")
     rng = generator(seed)
     there = feasible_set.minimize_linear(rng.standard_normal(here.size))
-    evaluator = Evaluator(problem, first=problem.objective.anchor)
-    response = owned(evaluator.evaluate(np.stack([here, (here + there) / 2]))[0, ...])
-    again = evaluator.evaluate(here[None])[0, ...]
+    evaluator = Direct(problem, Ledger(examine=problem.objective.examine))
+    response = owned(evaluator.ask(np.stack([here, (here + there) / 2]))[0, ...])
+    again = evaluator.ask(here[None])[0, ...]
     repeatability = _difference(response, again, noise)
     if delta is not None:
         away = there - here
-        outside = there + as_positive(delta, "check", "delta") * away / (
-            float(np.linalg.norm(away)) or 1.0
-        )
-        evaluator.evaluate(outside[None])
+        outward = away / (float(np.linalg.norm(away)) or 1.0)
+        evaluator.ask((there + as_positive(delta, "check", "delta") * outward)[None])
     anchor = problem.objective.anchor(here, response)
     size = np.abs(to_numpy(response))
     typical = float(np.sqrt((size**2).mean())) or 1.0
+    width = feasible_set.diameter / np.sqrt(here.size) or 1.0
+    compare = _Comparison(problem, anchor, rng)
     return ProblemCheck(
         dimensions=(here.size, size.size),
         repeatability=repeatability,
-        grad_x_error=_gradient_error(
-            problem,
-            anchor,
-            "grad_x",
-            np.full(here.size, feasible_set.diameter / np.sqrt(here.size) or 1.0),
-            rng,
-        ),
-        grad_y_error=_gradient_error(
-            problem, anchor, "grad_y", np.maximum(size, 1e-3 * typical), rng
-        ),
+        grad_x_error=compare.gradient("grad_x", np.full(here.size, width)),
+        grad_y_error=compare.gradient("grad_y", np.maximum(size, 1e-3 * typical)),
         queries=evaluator.queries,
     )
 
 
 def _difference(first: Response, second: Response, noise: float) -> float:
-    before, apart = to_numpy(first), np.abs(to_numpy(second) - to_numpy(first))
+    before = to_numpy(first)
+    apart = np.abs(to_numpy(second) - before)
     relative = float(apart.max() / (np.abs(before).max() or 1.0))
     if relative > max(noise, 1e-12):
         raise ValueError(
-            f"The response is not repeatable: asked twice at the same x, coordinate {int(apart.argmax())} differs by "
-            f"{apart.max():.3g} ({relative:.1e} of the response). If the follower is noisy, say how much with "
-            f"check(noise=...); if it is vectorized, see that each row depends on its own x alone."
+            f"The response is not repeatable: asked twice at the same x, coordinate "
+            f"{int(apart.argmax())} differs by {apart.max():.3g} ({relative:.1e} of the response). "
+            f"If the follower is noisy, say how much with check(noise=...); if it is vectorized, "
+            f"see that each row depends on its own x alone."
         )
     return relative
 
 
-def _gradient_error(
-    problem: Problem, anchor: Anchor, name: str, sizes: Point, rng: np.random.Generator
-) -> float:
-    """Compare a partial gradient with central differences of φ at two widths, coordinate by
-    coordinate.
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class _Comparison:
+    """The partial gradients at an observed pair, beside finite differences of φ."""
 
-    A coordinate may be off by 10⁻⁴ of itself, by what the two widths differ, and by the rounding of
-    φ.
-    """
-    gradient = to_numpy(getattr(anchor, name))
-    precision = _precision(anchor.response)
-    worst = 0.0
-    for index in np.sort(
-        rng.choice(gradient.size, size=min(gradient.size, COORDINATES), replace=False)
-    ):
-        wide = precision ** (1 / 3) * sizes[index]
-        coarse, fine = (_slope(problem, anchor, name, index, width) for width in (wide, wide / 2))
-        error = abs(fine - gradient[index])
-        rounding = 64 * precision * abs(anchor.value) / wide
-        if error > 1e-4 * abs(gradient[index]) + 3 * abs(fine - coarse) + rounding:
-            raise ArgumentError(
-                "Objective",
-                name,
-                f"is off in coordinate {index}: it says {gradient[index]:.6g}, "
-                f"finite differences of the value say {fine:.6g}.",
-            )
-        worst = max(worst, error)
-    return float(worst / (np.abs(gradient).max() or 1.0))
+    problem: Problem
+    anchor: Anchor
+    rng: np.random.Generator
 
+    def gradient(self, name: Literal["grad_x", "grad_y"], sizes: Point) -> float:
+        """Compare a gradient with central differences at two widths, coordinate by coordinate.
 
-def _slope(problem: Problem, anchor: Anchor, name: str, index: int, width: float) -> float:
-    """Return the central difference of φ in one coordinate of x or of y."""
-    values = []
-    for step in (width, -width):
-        x, y = anchor.at, anchor.response
-        axis = np.zeros(x.size if name == "grad_x" else int(y.shape[0]))
-        axis[index] = step
-        if name == "grad_x":
-            x = x + axis
-        else:
-            y = y + namespace(y).asarray(axis, dtype=y.dtype, device=y.device)
-        values.append(float(problem.objective.values(x[None], y[None, ...])[0]))
-    return (values[0] - values[1]) / (2 * width)
+        A coordinate may be off by 10⁻⁴ of itself, by what the two widths differ, and by the
+        rounding of φ.
+        """
+        gradient = to_numpy(self.anchor.grad_x if name == "grad_x" else self.anchor.grad_y)
+        precision = _precision(self.anchor.response)
+        count = min(gradient.size, COORDINATES)
+        worst = 0.0
+        for index in np.sort(self.rng.choice(gradient.size, size=count, replace=False)):
+            wide = precision ** (1 / 3) * sizes[index]
+            coarse = self._slope(name, index, wide)
+            fine = self._slope(name, index, wide / 2)
+            error = abs(fine - gradient[index])
+            rounding = 64 * precision * abs(self.anchor.value) / wide
+            if error > 1e-4 * abs(gradient[index]) + 3 * abs(fine - coarse) + rounding:
+                raise ValueError(
+                    f"Objective({name}=...) is off in coordinate {index}: it says "
+                    f"{gradient[index]:.6g}, finite differences of the value say {fine:.6g}."
+                )
+            worst = max(worst, error)
+        return float(worst / (np.abs(gradient).max() or 1.0))
+
+    def _slope(self, name: Literal["grad_x", "grad_y"], index: int, width: float) -> float:
+        """Return the central difference of φ in one coordinate of x or of y."""
+        values = []
+        for step in (width, -width):
+            x = self.anchor.at
+            y = self.anchor.response
+            axis = np.zeros(x.size if name == "grad_x" else int(y.shape[0]))
+            axis[index] = step
+            if name == "grad_x":
+                x = x + axis
+            else:
+                y = y + like(axis, y)
+            values.append(float(self.problem.objective.values(x[None], y[None, ...])[0]))
+        return (values[0] - values[1]) / (2 * width)
 
 
 def _precision(response: Response) -> float:

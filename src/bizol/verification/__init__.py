@@ -1,4 +1,4 @@
-"""The paper as executable statements: one function for every numbered one, each returns what it measured."""
+"""The numbered statements of the paper, each checked by a function that returns a finding."""
 
 from __future__ import annotations
 
@@ -37,9 +37,8 @@ def verify(names: Sequence[str] = ()) -> Iterator[Finding]:
     """Check the named statements, all of them by default, in the order of the paper."""
     unknown = [name for name in names if name not in STATEMENTS]
     if unknown:
-        raise ValueError(
-            f"Unknown statement {unknown[0]!r}; the paper has {', '.join(STATEMENTS)}."
-        )
+        known = ", ".join(STATEMENTS)
+        raise ValueError(f"Unknown statement {unknown[0]!r}; the paper has {known}.")
     for name, statement in STATEMENTS.items():
         if not names or name in names:
             yield statement()

@@ -7,7 +7,7 @@ from itertools import islice
 
 import numpy as np
 
-from bizol.arrays import Point
+from bizol.arrays import Point, Points
 from bizol.certificates import bizol_gap
 from bizol.directions import Sphere
 from bizol.feasible_sets import Box
@@ -16,7 +16,7 @@ from bizol.methods import BiZOL
 from bizol.problem import Objective, Problem
 from bizol.randomness import generator
 from bizol.run.solve import iterate
-from bizol.sensitivity import Sensitivity, anchored
+from bizol.sensitivity import Sensitivity, anchor_hypergradient
 from bizol.structure.anchored_model import AncillaryFunction
 from bizol.structure.clarke import anchor_at, approximate_hypergradient
 from bizol.theory import (
@@ -39,22 +39,24 @@ def constants_of(case: Example) -> Constants:
     return tracking_constants(case.objective, case.follower, case.box)
 
 
-def estimates(case: Example, x: Point, *, batch: int, count: int, seed: int = 0) -> Point:
+def estimates(case: Example, x: Point, *, batch: int, count: int, seed: int = 0) -> Points:
     """Return `count` independent estimates ĝ_{δ,B}(x), eq. (29), (count, n)."""
     anchor = anchor_at(case.problem, x)
     found = []
     for directions in Sphere().draw(generator(seed), count, batch, x.size):
-        differences = case.follower(x + DELTA * directions) - case.follower(x - DELTA * directions)
+        plus = case.follower(x + DELTA * directions)
+        minus = case.follower(x - DELTA * directions)
         sensitivity = Sensitivity(
-            at=x, radius=DELTA, directions=directions, differences=differences
+            at=x, radius=DELTA, directions=directions, differences=plus - minus
         )
-        found.append(anchored(anchor, sensitivity).value)
+        found.append(anchor_hypergradient(anchor, sensitivity).value)
     return np.array(found)
 
 
 def lemma_1() -> Finding:
     """The estimate is unbiased for g_δ, and its mean square error is at most σ²/B."""
-    worst, deviation = 0.0, 0.0
+    worst = 0.0
+    deviation = 0.0
     for case in (example("box"), example("ball")):
         sigma = constants_of(case).sigma
         for x in decisions(case, 2):
@@ -63,10 +65,7 @@ def lemma_1() -> Finding:
                 sample = estimates(case, x, batch=batch, count=4000)
                 error = (sample - truth) ** 2
                 worst = max(worst, float(error.sum(axis=1).mean()) * batch / sigma**2)
-                standard = sample.std(axis=0) / np.sqrt(len(sample))
-                deviation = max(
-                    deviation, float((np.abs(sample.mean(axis=0) - truth) / standard).max())
-                )
+                deviation = max(deviation, _count_standard_errors(sample, truth))
     return Finding(
         statement="Lemma 1",
         checked="B E‖ĝ − g_δ‖² / σ_δ², 4,000 estimates, B = 1 and 5",
@@ -81,16 +80,16 @@ def lemma_1() -> Finding:
 
 def lemma_2() -> Finding:
     """∇φ̄_δ is Lipschitz with constant L_{φ̄,δ}."""
-    case, worst = example("box"), 0.0
+    case = example("box")
     constants = constants_of(case)
+    worst = 0.0
     for delta in (0.05, 0.2, 0.8):
         ancillary = AncillaryFunction(case.problem, delta)
         for x in decisions(case, 30):
             near = x + 0.02 * np.random.default_rng(0).standard_normal(x.size)
-            change = np.linalg.norm(
-                ancillary.gradient(x) - ancillary.gradient(near)
-            ) / np.linalg.norm(x - near)
-            worst = max(worst, float(change) / constants.smoothness(delta))
+            change = np.linalg.norm(ancillary.gradient(x) - ancillary.gradient(near))
+            slope = float(change / np.linalg.norm(x - near))
+            worst = max(worst, slope / constants.smoothness(delta))
     return Finding(
         statement="Lemma 2",
         checked="‖∇φ̄_δ(x) − ∇φ̄_δ(x')‖ / (L_{φ̄,δ} ‖x − x'‖); 30 pairs, δ = 0.05, 0.2, 0.8",
@@ -103,8 +102,9 @@ def lemma_2() -> Finding:
 
 def lemma_3() -> Finding:
     """‖∇φ̄_δ(x) − g_δ(x)‖ ≤ C_bias δ."""
-    case, worst = example("box"), 0.0
+    case = example("box")
     constants = constants_of(case)
+    worst = 0.0
     for delta in (0.05, 0.2, 0.8):
         ancillary = AncillaryFunction(case.problem, delta)
         for x in decisions(case, 30):
@@ -120,20 +120,22 @@ def lemma_3() -> Finding:
     )
 
 
-def gaps_along(case: Example, method: BiZOL, x0: Point, horizon: int, seed: int) -> Point:
+def gaps_along(case: Example, method: BiZOL, x0: Point, horizon: int, *, seed: int) -> Point:
     """Return the exact G_δ(x_k) for k = 0, ..., T − 1."""
     states = islice(iterate(case.problem, method, x0, seed=seed), horizon)
     return np.array([bizol_gap(case.problem, state.x, delta=DELTA).gap for state in states])
 
 
 def initial_gap(problem: Problem, x0: Point) -> float:
-    """Return φ̄_δ(x₀) minus the lowest φ̄_δ that local searches find: at most Δ_δ, so the bound only gets harder."""
+    """Return φ̄_δ(x₀) minus the lowest φ̄_δ that local searches find.
+
+    It is at most Δ_δ, so the bound of Theorem 1 only gets harder to satisfy.
+    """
     from scipy.optimize import minimize
 
-    ancillary, box = AncillaryFunction(problem, DELTA), problem.feasible_set
-    starts = [
-        box.minimize_linear(cost) for cost in np.random.default_rng(0).standard_normal((8, x0.size))
-    ]
+    ancillary = AncillaryFunction(problem, DELTA)
+    costs = np.random.default_rng(0).standard_normal((8, x0.size))
+    starts = [problem.feasible_set.minimize_linear(cost) for cost in costs]
     bounds = [(-1.0, 1.0)] * x0.size
     lows = [
         minimize(ancillary.value, start, jac=ancillary.gradient, bounds=bounds).fun
@@ -144,10 +146,11 @@ def initial_gap(problem: Problem, x0: Point) -> float:
 
 def theorem_1() -> Finding:
     """The mean gap along runs is at most the bound."""
-    case, horizon, batch, step = example("box"), 150, 4, 0.05
+    case = example("box")
+    horizon, batch, step = 150, 4, 0.05
     x0 = next(decisions(case, 1))
     method = BiZOL(delta=DELTA, step=step, batch=batch)
-    mean = float(np.mean([gaps_along(case, method, x0, horizon, seed).mean() for seed in range(6)]))
+    runs = [gaps_along(case, method, x0, horizon, seed=seed) for seed in range(6)]
     bound = bound_of_theorem_1(
         constants_of(case),
         delta=DELTA,
@@ -158,13 +161,14 @@ def theorem_1() -> Finding:
     )
     return Finding(
         statement="Theorem 1",
-        checked=f"mean G_δ(x_k) over k < {horizon} and 6 runs, and the right side (B={batch}, γ={step}, δ={DELTA})",
+        checked=f"mean G_δ(x_k) over k < {horizon} and 6 runs, and the right side "
+        f"(B={batch}, γ={step}, δ={DELTA})",
         on=case.name,
-        measured=mean,
+        measured=float(np.mean(runs)),
         relation="≤",
         bound=bound.total,
-        note=f"of it: descent {bound.descent:.2g}, curvature {bound.curvature:.2g}, bias {bound.bias:.2g}, "
-        f"variance {bound.variance:.2g}",
+        note=f"of it: descent {bound.descent:.2g}, curvature {bound.curvature:.2g}, "
+        f"bias {bound.bias:.2g}, variance {bound.variance:.2g}",
     )
 
 
@@ -172,12 +176,15 @@ def remark_3() -> Finding:
     """The mean gap is that of a uniformly drawn iterate, and bounds the smallest gap."""
     from bizol.run.solve import minimize
 
-    case, horizon = example("box"), 20
+    case = example("box")
+    horizon = 20
     method = BiZOL(delta=DELTA, step=0.1, batch=2)
     x0 = next(decisions(case, 1))
-    drawn, smallest, mean = [], [], []
+    drawn = []
+    smallest = []
+    mean = []
     for seed in range(150):
-        gaps = gaps_along(case, method, x0, horizon, seed)
+        gaps = gaps_along(case, method, x0, horizon, seed=seed)
         solution = minimize(case.problem, x0, method=method, budget=5 * horizon, seed=seed)
         drawn.append(gaps[solution.drawn.iteration])
         smallest.append(gaps.min())
@@ -222,7 +229,8 @@ def corollary_2() -> Finding:
     in_n = exponent(sizes.astype(float), np.array(costs, dtype=float))
     return Finding(
         statement="Corollary 2",
-        checked="the bound of Theorem 1 with the parameters chosen for ε, over ε = 10⁻⁴, 10⁻⁵, 10⁻⁶",
+        checked="the bound of Theorem 1 with the parameters chosen for ε, over ε = 10⁻⁴, 10⁻⁵, "
+        "10⁻⁶",
         on="constants of the box response, n=3, m=6",
         measured=max(totals),
         relation="≤",
@@ -233,29 +241,17 @@ def corollary_2() -> Finding:
 
 
 def remark_4() -> Finding:
-    """Stacking m agents makes L_y grow as √m; averaging the objective makes M_y fall as 1/√m and M_y L_y stay."""
-    sizes, slopes, steepness = np.array([16, 64, 256, 1024]), [], []
-    for m in sizes:
-        capacity = np.full(m, 9.0)
-        follower = BoxProjection(
-            np.tile([[0.8, -0.3, 0.5]], (m, 1)), np.zeros(m), -capacity, capacity
-        )
-        objective = Objective(
-            lambda x, y: float(np.sin(y).mean()),
-            lambda x, y: 0 * x,
-            lambda x, y: np.cos(y) / y.size,
-        )  # the mean of local objectives with bounded slopes
-        probed = estimate_constants(
-            Problem(objective, follower, Box(-np.ones(3), np.ones(3))), probes=40
-        )
-        slopes.append(probed.L_y)
-        steepness.append(probed.M_y)
-    stacked, averaged = np.array(slopes), np.array(steepness)
-    growth, fall, product = (
-        exponent(sizes, stacked),
-        exponent(sizes, averaged),
-        exponent(sizes, stacked * averaged),
-    )
+    """Stacking m agents makes L_y grow as √m; averaging the objective makes M_y fall as 1/√m.
+
+    Their product M_y L_y stays.
+    """
+    sizes = np.array([16, 64, 256, 1024])
+    probed = [estimate_constants(_average_agents(int(m)), probes=40) for m in sizes]
+    slopes = np.array([constants.L_y for constants in probed])
+    steepness = np.array([constants.M_y for constants in probed])
+    growth = exponent(sizes, slopes)
+    fall = exponent(sizes, steepness)
+    product = exponent(sizes, slopes * steepness)
     worst = max(abs(growth - 0.5), abs(fall + 0.5), abs(product))
     base = replace(constants_of(example("box")), M_y=1.0)
     coupled = [replace(base, L_y=rho).queries_scale(1.0) for rho in (1e6, 1e7, 1e8)]
@@ -272,9 +268,27 @@ def remark_4() -> Finding:
     )
 
 
+def _average_agents(m: int) -> Problem:
+    """Return a problem with m equal agents and the mean of local objectives of bounded slope."""
+    capacity = np.full(m, 9.0)
+    matrix = np.tile([[0.8, -0.3, 0.5]], (m, 1))
+    objective = Objective(
+        lambda x, y: float(np.sin(y).mean()),
+        lambda x, y: 0 * x,
+        lambda x, y: np.cos(y) / y.size,
+    )
+    follower = BoxProjection(matrix, np.zeros(m), -capacity, capacity)
+    return Problem(objective, follower, Box(-np.ones(3), np.ones(3)))
+
+
 def lemma_4() -> Finding:
-    """Scalar smoothing: the two-point estimate is unbiased, its second moment and ∇h_δ's slope are bounded."""
-    moment = slope = deviation = 0.0
+    """Scalar smoothing: the two-point estimate is unbiased, with a bounded second moment.
+
+    The slope of ∇h_δ is bounded as well.
+    """
+    moment = 0.0
+    slope = 0.0
+    deviation = 0.0
     for n in (1, 2, 10):
         normal = np.ones(n) / np.sqrt(n)
         (w,) = Sphere().draw(generator(n), 1, 20_000, n)
@@ -282,10 +296,10 @@ def lemma_4() -> Finding:
         difference = np.abs((at + DELTA * w) @ normal) - np.abs((at - DELTA * w) @ normal)
         sample = n / (2 * DELTA) * difference[:, None] * w
         moment = max(moment, float((sample**2).sum(axis=1).mean()) / (VARIANCE_CONSTANT * n))
-        truth = _smoothed_slope(0.05 / DELTA, n) * normal
-        standard = sample.std(axis=0) / np.sqrt(len(sample)) + 1e-12
-        deviation = max(deviation, float((np.abs(sample.mean(axis=0) - truth) / standard).max()))
-        bend = (_smoothed_slope(1e-4, n) - _smoothed_slope(-1e-4, n)) / (2e-4 * DELTA)
+        truth = _compute_smoothed_slope(0.05 / DELTA, n) * normal
+        deviation = max(deviation, _count_standard_errors(sample, truth))
+        above, below = (_compute_smoothed_slope(side * 1e-4, n) for side in (1, -1))
+        bend = (above - below) / (2e-4 * DELTA)
         slope = max(slope, bend / (smoothing_constant(n) * np.sqrt(n) / DELTA))
     return Finding(
         statement="Lemma 4",
@@ -294,13 +308,21 @@ def lemma_4() -> Finding:
         measured=slope,
         relation="≤",
         bound=1.0 + 1e-6,
-        note=f"second moment {moment:.3f} of its bound; mean within {deviation:.1f} standard errors",
+        note=f"second moment {moment:.3f} of its bound; "
+        f"mean within {deviation:.1f} standard errors",
         also=moment <= 1 and deviation < 5,
     )
 
 
-def _smoothed_slope(position: float, dimension: int) -> float:
+def _count_standard_errors(sample: Points, truth: Point) -> float:
+    """Return how many standard errors the mean of a sample is from the truth, at most."""
+    standard = sample.std(axis=0) / np.sqrt(len(sample))
+    standard += 1e-12  # in one dimension every estimate is the truth
+    return float((np.abs(sample.mean(axis=0) - truth) / standard).max())
+
+
+def _compute_smoothed_slope(position: float, dimension: int) -> float:
     """Return the slope of E|position + ξ₁|, ξ ~ Unif(Bₙ), which is 1 − 2 P(ξ₁ ≤ −position)."""
-    from bizol.structure.pieces import marginal_cdf
+    from bizol.structure.averages import marginal_cdf
 
     return float(1 - 2 * marginal_cdf(np.array(-position), dimension))

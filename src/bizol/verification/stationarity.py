@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -32,15 +33,17 @@ def corners(case: Example) -> Point:
 
 
 def definition_3() -> Finding:
-    """The smooth gap is the largest ⟨z − x, −∇φ̃⟩ over the vertices of X, with a gradient by finite differences."""
-    case, worst = example("smooth"), 0.0
+    """The smooth gap is the largest ⟨z − x, −∇φ̃⟩ over the vertices z of X."""
+    case = example("smooth")
+    worst = 0.0
     for x in decisions(case, 10):
-        gradient = numerical_gradient(lambda u: hyperobjective(case, u), x)
+        gradient = numerical_gradient(partial(hyperobjective, case), x)
         by_hand = float(((x - corners(case)) @ gradient).max())
         worst = max(worst, abs(by_hand - smooth_gap(case.problem, x).gap))
     return Finding(
         statement="Definition 3",
-        checked="smooth gap against brute force over the vertices, ∇φ̃ by finite differences; 10 points",
+        checked="smooth gap against brute force over the vertices, ∇φ̃ by finite differences; "
+        "10 points",
         on=case.name,
         measured=worst,
         relation="≤",
@@ -51,36 +54,30 @@ def definition_3() -> Finding:
 def brute_force_clarke(case: Example, x: Point, steps: int = 37) -> float:
     """Return the min–max over a fine grid of convex weights and all vertices of the box."""
     generators = clarke_subdifferential(case.problem, x).generators
-    grid = (
-        np.array(
-            [w for w in product(range(steps + 1), repeat=len(generators) - 1) if sum(w) <= steps]
-        )
-        / steps
-    )
+    shares = product(range(steps + 1), repeat=len(generators) - 1)
+    grid = np.array([share for share in shares if sum(share) <= steps]) / steps
     weights = np.column_stack([grid, 1 - grid.sum(axis=1)])
     return float(((weights @ generators) @ (x - corners(case)).T).max(axis=1).min())
 
 
 def definition_4() -> Finding:
     """The Clarke gap agrees with a brute-force min–max, on one kink and on the crossing of two."""
-    places = [
-        (example("box"), on_kinks(example("box"), kinks, seed))
-        for kinks in (0, 1, 2)
-        for seed in (1, 2, 3)
-    ]
-    places += [
-        (vee(), np.array([0.0, 0.4])),
-        (vee(), np.zeros(2)),
-    ]  # the best subgradient is no generator there
-    above = below = 0.0
+    box = example("box")
+    places = [(box, on_kinks(box, kinks, seed)) for kinks in (0, 1, 2) for seed in (1, 2, 3)]
+    # The best subgradient is no generator at these two.
+    places += [(vee(), np.array([0.0, 0.4])), (vee(), np.zeros(2))]
+    above = 0.0
+    below = 0.0
     for case, x in places:
         if case.box.contains(x):
-            exact, grid = clarke_gap(case.problem, x).gap, brute_force_clarke(case, x)
-            above, below = max(above, exact - grid), max(below, grid - exact)
+            exact = clarke_gap(case.problem, x).gap
+            grid = brute_force_clarke(case, x)
+            above = max(above, exact - grid)
+            below = max(below, grid - exact)
     return Finding(
         statement="Definition 4",
         checked="exact min–max minus the best of a grid over the hull; 0, 1 and 2 kinks",
-        on=f"{example('box').name}; {vee().name}",
+        on=f"{box.name}; {vee().name}",
         measured=above,
         relation="≤",
         bound=1e-8,
@@ -90,14 +87,15 @@ def definition_4() -> Finding:
 
 
 def definition_5() -> Finding:
-    """The Bi-ZOL gap from the structure is inside the certificate from queries, and equals brute force."""
-    case, delta, worst, inside = example("box"), 0.2, 0.0, 0
-    points = list(decisions(case, 20))
-    for seed, x in enumerate(points):
+    """The Bi-ZOL gap from the structure equals brute force, and certificates contain it."""
+    case = example("box")
+    delta = 0.2
+    worst = 0.0
+    inside = 0
+    for seed, x in enumerate(decisions(case, 20)):
         exact = bizol_gap(case.problem, x, delta=delta).gap
-        by_hand = float(
-            ((x - corners(case)) @ approximate_hypergradient(case.problem, x, delta).value).max()
-        )
+        direction = approximate_hypergradient(case.problem, x, delta).value
+        by_hand = float(((x - corners(case)) @ direction).max())
         worst = max(worst, abs(exact - by_hand))
         low, high = certify(case.problem, x, delta=delta, directions=60, seed=seed).interval
         inside += low <= exact <= high
@@ -109,8 +107,8 @@ def definition_5() -> Finding:
         relation="≤",
         bound=1e-10,
         note=f"{inside} of 20 certificates at 95 % hold it",
-        also=inside
-        >= 16,  # fewer has probability below 10⁻² for a valid interval, and the seeds are fixed
+        # Fewer has probability below 10⁻² for a valid interval, and the seeds are fixed.
+        also=inside >= 16,
     )
 
 
@@ -135,18 +133,20 @@ def proposition_5() -> Finding:
 
 
 def proposition_6() -> Finding:
-    """For a smooth response G^sm ≤ G_δ + D M_y L_J δ: with δ ≤ ε/(3 D M_y L_J) the gap carries over."""
-    case, worst, carried = example("smooth"), 0.0, True
+    """For a smooth response G^sm ≤ G_δ + D M_y L_J δ.
+
+    With δ ≤ ε/(3 D M_y L_J), stationarity carries over.
+    """
+    case = example("smooth")
+    worst = 0.0
+    carried = True
     points = list(decisions(case, 20))
-    slope = max(
-        float(np.linalg.norm(anchor_at(case.problem, x).grad_y)) for x in points
-    )  # M_y on these points
+    slope = max(float(np.linalg.norm(anchor_at(case.problem, x).grad_y)) for x in points)  # M_y
     scale = case.box.diameter * slope * case.follower.curvature  # D M_y L_J
     for x in points:
         for delta in (0.01, 0.1):
-            difference = (
-                smooth_gap(case.problem, x).gap - bizol_gap(case.problem, x, delta=delta).gap
-            )
+            smooth = smooth_gap(case.problem, x).gap
+            difference = smooth - bizol_gap(case.problem, x, delta=delta).gap
             worst = max(worst, difference / (scale * delta))
         epsilon = 3 * scale * 0.01
         if bizol_gap(case.problem, x, delta=0.01).gap <= 2 * epsilon / 3:

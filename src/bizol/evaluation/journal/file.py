@@ -1,5 +1,4 @@
-"""The journal: one file that knows every query that was sent and every response that came, and
-nothing else.
+"""The file of a journal: every query that was sent and every response that came, nothing else.
 
 An SQLite file, append-only, one row per event, each with a checksum; decisions and responses are
 raw little-endian float64. One process writes, under a lock that ends with it; anyone may read
@@ -8,96 +7,49 @@ meanwhile. Nothing in it is ever executed.
 
 from __future__ import annotations
 
-import json
 import sqlite3
 import struct
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple
 from pathlib import Path
-from time import time
 from types import TracebackType
-from typing import Any, Literal, TypeAlias, final
+from typing import Any, final
 from urllib.parse import quote
 
 import numpy as np
 
 from bizol.arrays import Point
-from bizol.evaluation.outcomes import Key, Kind, Query, name_of
+from bizol.evaluation.journal.events import TOLD, Event, Record, decode, encode, fold
+from bizol.evaluation.query import Key, Query, name_of
 
 FORMAT = 1
 APPLICATION = 0x42695A4F  # "BiZO", in the header of the file
-
-EventKind: TypeAlias = Literal["spec", "begin", "ask", "ok", "fail", "gave_up", "again", "end"]
 
 _TABLE = """CREATE TABLE events (
     seq INTEGER PRIMARY KEY, kind TEXT NOT NULL,
     iteration INTEGER NOT NULL, slot INTEGER NOT NULL, sign INTEGER NOT NULL, replicate INTEGER NOT NULL,
     attempt INTEGER NOT NULL, x BLOB NOT NULL, y BLOB NOT NULL, seed INTEGER, info TEXT NOT NULL, time REAL NOT NULL,
-    crc INTEGER NOT NULL) STRICT"""
+    crc INTEGER NOT NULL) STRICT"""  # noqa: E501 (the schema of format 1, to the letter)
 _COLUMNS = "seq, kind, iteration, slot, sign, replicate, attempt, x, y, seed, info, time"
-_NOWHERE: Key = (-1, 0, 0, 0)
+_INSERT = f"INSERT INTO events VALUES ({', '.join('?' * 13)})"
 
 
 class JournalError(ValueError):
-    """A journal that cannot be used as it was meant to: damaged, in use, of another run, or not writable."""
+    """A journal that cannot be used: damaged, in use, of another run, or not writable."""
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Event:
-    """One row of a journal."""
+class AnswerError(ValueError):
+    """An answer from outside that cannot be taken; `query` is the id it was given for."""
 
-    kind: EventKind
-    key: Key = _NOWHERE
-    attempt: int = 0
-    x: bytes = b""
-    y: bytes = b""
-    seed: int | None = None
-    info: str = ""
-    time: float = field(default_factory=time)
-
-
-@final
-@dataclass(slots=True)
-class Record:
-    """All that is known of one query."""
-
-    x: bytes
-    seed: int | None = None
-    failures: list[Kind] = field(default_factory=list)  # since it was last given another chance
-    attempts: int = 0  # of which there was an outcome
-    response: bytes | None = None
-    given_up: bool = False
-    sent: bool = False  # and no outcome so far
-    why: str = ""  # it failed, the last time
-
-    @property
-    def settled(self) -> bool:
-        """Whether nothing more is to be asked."""
-        return self.given_up or self.response is not None
-
-    def take(self, event: Event) -> None:
-        """Learn from the next event of this query."""
-        self.sent = event.kind == "ask"
-        if event.kind == "ask":
-            self.seed = event.seed
-        elif event.kind == "ok":
-            self.response, self.attempts = event.y, self.attempts + 1
-        elif event.kind == "fail":
-            kind, _, self.why = event.info.partition(": ")
-            self.failures.append(kind)  # type: ignore[arg-type]  # written by us, and checked by its checksum
-            self.attempts += 1
-        elif event.kind == "gave_up":
-            self.given_up = True
-        elif event.kind == "again":
-            self.failures, self.given_up = [], False
+    def __init__(self, query: str, message: str) -> None:
+        super().__init__(message)
+        self.query = query
 
 
 @final
 class Journal:
-    """The journal of a run: what was asked, what was answered, what is pending; and the door for
-    answers from outside.
+    """The journal of a run: what was asked, answered and is pending; answers can be told to it.
 
     Opened as here it is only read, also while the run that writes it goes on.
 
@@ -123,35 +75,48 @@ class Journal:
 
     """
 
+    path: Path
+    _file: sqlite3.Connection | None
+    _lock: sqlite3.Connection | None
+
     def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
+        self._reset(path)
         if not self.path.is_file():
             raise JournalError(f"There is no journal at {self.path}.")
-        self._lock: sqlite3.Connection | None = None
-        self._file = _connected(self.path, "ro")
+        self._file = _connect(self.path, "ro")
         self._scan()
 
     @classmethod
-    def own(cls, path: str | Path, spec: dict[str, Any] | None = None) -> Journal:
-        """Open the journal to write, as its only writer; with `spec`, make it where there is none.
+    def own(cls, path: str | Path, *, create: bool = False) -> Journal:
+        """Open the journal to write, as its only writer.
+
+        With `create`, one that is not there yet, or is empty, is opened too; `identify` makes it.
 
         Raises:
             JournalError: when another process writes it, or when it is damaged.
 
         """
         journal = object.__new__(cls)
-        journal.path = Path(path)
-        if spec is None and not journal.path.is_file():
+        journal._reset(path)
+        if not create and not journal.path.is_file():
             raise JournalError(f"There is no journal at {journal.path}.")
-        journal._lock = _locked(journal.path)
+        journal._lock = _take_lock(journal.path)
         try:
-            journal._file = _connected(journal.path, "rwc")
-            journal._prepare(spec)
-            journal._scan()
+            if journal.path.is_file():
+                journal._connect_to_write()
+                if not create or not journal._is_empty():
+                    journal._scan()
         except BaseException:
             journal.close()
             raise
         return journal
+
+    def _reset(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self._lock = None
+        self._file = None
+        self._where: dict[int, list[int]] = {}  # rows by iteration
+        self._length = 0
 
     def __enter__(self) -> Journal:
         return self
@@ -169,45 +134,68 @@ class Journal:
 
     def close(self) -> None:
         """Let go of the file, and of the right to write it."""
-        for connection in (getattr(self, "_file", None), getattr(self, "_lock", None)):
+        for connection in (self._file, self._lock):
             if connection is not None:
                 connection.close()
 
     @property
     def spec(self) -> dict[str, Any]:
-        """What the journal is of: method, seed, fingerprint of the problem, versions."""
+        """What the journal is of: method, seed, fingerprint of the problem, versions; {} if new."""
+        if not self._length:
+            return {}
         try:
-            return dict(json.loads(next(self._events([1])).info))
+            return next(self._events([1])).details
         except (ValueError, TypeError) as error:
             raise JournalError(
                 f"{self.path} does not say what it is the journal of: {error}."
             ) from error
 
+    def identify(self, spec: dict[str, Any]) -> None:
+        """Make the journal, with what it is of as its first row, where there is none yet."""
+        if self._length:
+            return
+        if self._file is None:
+            self._connect_to_write()
+        file = self._connection
+        try:
+            with file:
+                file.execute("BEGIN IMMEDIATE")
+                file.execute(f"PRAGMA application_id = {APPLICATION}")
+                file.execute(_TABLE)
+                file.execute(_INSERT, _as_row(1, Event.specification({"format": FORMAT} | spec)))
+        except sqlite3.DatabaseError as error:
+            raise JournalError(f"{self.path} cannot be used as a journal: {error}.") from error
+        self._scan()
+
     def append(self, *events: Event) -> None:
-        """Write events, all or none; they are on the disk when this returns. An error is final, never tried again."""
+        """Write events, all or none; they are on the disk when this returns.
+
+        An error is final, never tried again.
+        """
         if not events:
             return
         first = self._length + 1
+        file = self._connection
         try:
-            with self._file:
-                self._file.execute("BEGIN IMMEDIATE")
-                self._file.executemany(
-                    f"INSERT INTO events VALUES ({', '.join('?' * 13)})",
-                    [_row(first + offset, event) for offset, event in enumerate(events)],
+            with file:
+                file.execute("BEGIN IMMEDIATE")
+                file.executemany(
+                    _INSERT, [_as_row(first + offset, event) for offset, event in enumerate(events)]
                 )
         except sqlite3.Error as error:
             self.close()
             raise JournalError(
-                f"The journal {self.path} could not be written ({error}): the run ends here; what was written before "
-                f"is safe. Resume it when the cause, such as a full disk, is gone."
+                f"The journal {self.path} could not be written ({error}): the run ends here; what "
+                f"was written before is safe. Resume it when the cause, such as a full disk, is "
+                f"gone."
             ) from error
         for offset, event in enumerate(events):
-            self._seen(first + offset, event)
+            self._index(first + offset, event)
 
     def refresh(self) -> None:
-        """Look at the file again, as others, or an interrupt in the middle of writing, may have left it."""
-        if self._file.in_transaction:
-            self._file.rollback()
+        """Read the file again: others, or an interrupt in the middle of writing, changed it."""
+        if self._connection.in_transaction:
+            self._connection.rollback()
         self._scan()
 
     def events(self) -> Iterator[Event]:
@@ -216,108 +204,69 @@ class Journal:
 
     def records(self, iteration: int) -> dict[Key, Record]:
         """Return what is known of the queries of one iteration."""
-        return _folded(self._events(self._where.get(iteration, ())))
+        return fold(self._events(self._where.get(iteration, ())))
 
     def pending(self) -> list[Query]:
-        """Return the queries that were sent and not answered, in the order in which they were sent."""
-        waiting = ((key, record) for key, record in _folded(self.events()).items() if record.sent)
+        """Return the queries that were sent and not answered, in the order they were sent in."""
         return [
-            Query(key=key, x=decoded(record.x), seed=record.seed, attempt=record.attempts)
-            for key, record in waiting
+            Query(key=key, x=decode(record.x).copy(), seed=record.seed, attempt=record.attempts)
+            for key, record in fold(self.events()).items()
+            if record.sent
         ]
 
     def tell(self, answers: dict[str, Any]) -> int:
-        """Take answers from outside, by the ids of their queries: any number, in any order, all of
-        them or none.
+        """Take answers from outside, by the ids of their queries, all of them or none.
 
-        An answer is the response, or None where there will be none. What was told before may be
-        told again, if it is the same to the last bit.
+        Any number, in any order. An answer is the response, or None where there will be none. What
+        was told before may be told again, if it is the same to the last bit.
 
         Returns:
             How many of them are new.
 
         Raises:
-            ValueError: naming the answers that cannot be taken.
+            AnswerError: naming the query whose answer cannot be taken.
 
         """
         with Journal.own(self.path) as owner:
-            new = owner._checked(answers)
+            new = _answer_events(fold(owner.events()), answers)
             owner.append(*new)
         self.refresh()
         return len(new)
 
-    def _checked(self, answers: dict[str, Any]) -> list[Event]:
-        records = _folded(self.events())
-        known = {name_of(key): (key, record) for key, record in records.items()}
-        sizes = {
-            len(record.response) // 8 for record in records.values() if record.response is not None
-        }
-        new: list[Event] = []
-        for name, answer in answers.items():
-            if name not in known:
-                raise ValueError(f"{name!r} is not a query of this run.")
-            key, record = known[name]
-            given = None if answer is None else encoded(_as_answer(name, answer))
-            if record.settled:
-                if given != record.response:
-                    raise ValueError(
-                        f"{name} was answered before, and differently; an answer is never changed."
-                    )
-                continue
-            if given is None:
-                new.append(
-                    Event("fail", key, record.attempts, record.x, info="error: told from outside")
-                )
-                new.append(Event("gave_up", key, record.attempts, info="told from outside"))
-                continue
-            sizes.add(len(given) // 8)
-            if len(sizes) > 1:
-                raise ValueError(
-                    f"{name} needs {min(sizes - {len(given) // 8})} numbers, got {len(given) // 8}."
-                )
-            new.append(Event("ok", key, record.attempts, record.x, given, info="told from outside"))
-        return new
+    @property
+    def _connection(self) -> sqlite3.Connection:
+        assert self._file is not None
+        return self._file
 
-    def _prepare(self, spec: dict[str, Any] | None) -> None:
-        """Make the table and its first row, all at once, where there is nothing yet."""
+    def _connect_to_write(self) -> None:
+        self._file = _connect(self.path, "rwc")
         try:
             self._file.execute("PRAGMA journal_mode = WAL")
             self._file.execute("PRAGMA synchronous = FULL")
-            if (
-                spec is None
-                or self._file.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-            ):
-                return
-            with self._file:
-                self._file.execute("BEGIN IMMEDIATE")
-                self._file.execute(f"PRAGMA application_id = {APPLICATION}")
-                self._file.execute(_TABLE)
-                text = json.dumps({"format": FORMAT} | spec)
-                self._file.execute(
-                    f"INSERT INTO events VALUES ({', '.join('?' * 13)})",
-                    _row(1, Event("spec", info=text)),
-                )
+        except sqlite3.DatabaseError as error:
+            raise JournalError(f"{self.path} cannot be used as a journal: {error}.") from error
+
+    def _is_empty(self) -> bool:
+        try:
+            return not self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
         except sqlite3.DatabaseError as error:
             raise JournalError(f"{self.path} cannot be used as a journal: {error}.") from error
 
     def _scan(self) -> None:
         """Look at every row once: all there, all intact."""
-        self._where: dict[int, list[int]] = {}
+        file = self._connection
+        self._where = {}
         self._length = 0
         try:
-            schema = self._file.execute("SELECT sql FROM sqlite_master").fetchall()
+            schema = file.execute("SELECT sql FROM sqlite_master").fetchall()
             if not schema:
                 raise JournalError(f"{self.path} is empty: nothing was written to it yet.")
-            if (
-                schema != [(_TABLE,)]
-                or self._file.execute("PRAGMA application_id").fetchone()[0] != APPLICATION
-            ):
+            application = file.execute("PRAGMA application_id").fetchone()[0]
+            if schema != [(_TABLE,)] or application != APPLICATION:
                 raise JournalError(f"{self.path} is not a journal of bizol, or it is damaged.")
-            rows = self._file.execute(
-                f"SELECT {_COLUMNS}, crc FROM events NOT INDEXED ORDER BY seq"
-            )
+            rows = file.execute(f"SELECT {_COLUMNS}, crc FROM events NOT INDEXED ORDER BY seq")
             for expected, row in enumerate(rows, start=1):
-                self._seen(expected, _event(row, expected, self.path))
+                self._index(expected, _as_event(row, expected, self.path))
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
             raise JournalError(
                 f"{self.path} is not a journal of bizol, or it is damaged: {error}."
@@ -329,70 +278,78 @@ class Journal:
                 f"{self.path} has format {found}; this version of bizol reads format {FORMAT}."
             )
 
-    def _seen(self, seq: int, event: Event) -> None:
+    def _index(self, seq: int, event: Event) -> None:
         self._length = seq
         self._where.setdefault(event.key[0], []).append(seq)
 
     def _events(self, rows: Sequence[int]) -> Iterator[Event]:
+        select = f"SELECT {_COLUMNS}, crc FROM events WHERE seq = ?"
         for seq in rows:
-            row = self._file.execute(
-                f"SELECT {_COLUMNS}, crc FROM events WHERE seq = ?", (seq,)
-            ).fetchone()
-            yield _event(row, seq, self.path)
+            row = self._connection.execute(select, (seq,)).fetchone()
+            yield _as_event(row, seq, self.path)
 
 
-def encoded(array: Point) -> bytes:
-    """Return the numbers as they are written: little-endian float64."""
-    return np.asarray(array, dtype="<f8").tobytes()
-
-
-def decoded(data: bytes) -> Point:
-    """Return numbers as they were written, read-only."""
-    return np.frombuffer(data, dtype="<f8").astype(np.float64, copy=False)
-
-
-def _folded(events: Iterator[Event]) -> dict[Key, Record]:
-    records: dict[Key, Record] = {}
-    for event in events:
-        if event.key != _NOWHERE:
-            records.setdefault(event.key, Record(event.x)).take(event)
-    return records
+def _answer_events(records: dict[Key, Record], answers: dict[str, Any]) -> list[Event]:
+    """Return the events that answers from outside make, those alone that are new."""
+    known = {name_of(key): (key, record) for key, record in records.items()}
+    responses = (record.response for record in records.values())
+    sizes = {len(response) // 8 for response in responses if response is not None}
+    new: list[Event] = []
+    for name, answer in answers.items():
+        if name not in known:
+            raise AnswerError(name, f"{name!r} is not a query of this run.")
+        key, record = known[name]
+        given = None if answer is None else encode(_as_answer(name, answer))
+        if record.settled:
+            if given != record.response:
+                what = "was answered before, and differently; an answer is never changed."
+                raise AnswerError(name, f"{name} {what}")
+            continue
+        query = Query(key=key, x=decode(record.x), attempt=record.attempts)
+        if given is None:
+            new += [Event.fail(query, "error", TOLD), Event.give_up(query, why=TOLD)]
+            continue
+        size = len(given) // 8
+        sizes.add(size)
+        if len(sizes) > 1:
+            what = f"needs {min(sizes - {size})} numbers, got {size}."
+            raise AnswerError(name, f"{name} {what}")
+        new.append(Event.ok(query, given, remarks=TOLD))
+    return new
 
 
 def _as_answer(name: str, answer: Any) -> Point:
     try:
         vector = np.asarray(answer, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must be answered with numbers, got {answer!r}.") from error
+        what = f"{name} must be answered with numbers, got {answer!r}."
+        raise AnswerError(name, what) from error
     if vector.ndim != 1 or not vector.size or not np.isfinite(vector).all():
-        raise ValueError(
-            f"{name} must be answered with a vector of finite numbers, got {answer!r}."
-        )
+        what = f"{name} must be answered with a vector of finite numbers, got {answer!r}."
+        raise AnswerError(name, what)
     return vector
 
 
-def _row(seq: int, event: Event) -> tuple[Any, ...]:
+def _as_row(seq: int, event: Event) -> tuple[Any, ...]:
     kind, key, *others = astuple(event)
     values = (seq, kind, *key, *others)
     return (*values, _checksum(values))
 
 
-def _event(row: tuple[Any, ...] | None, expected: int, path: Path) -> Event:
-    if row is None or row[0] != expected or not _intact(row):
+def _as_event(row: tuple[Any, ...] | None, expected: int, path: Path) -> Event:
+    if row is None or row[0] != expected or not _is_intact(row):
         raise JournalError(
-            f"{path} is damaged: row {expected} is not what was written. Take a copy made before the damage, or begin "
-            f"a new journal; the rows before this one can be read with an SQLite tool."
+            f"{path} is damaged: row {expected} is not what was written. Take a copy made before "
+            f"the damage, or begin a new journal; the rows before this one can be read with an "
+            f"SQLite tool."
         )
     return Event(row[1], row[2:6], *row[6:-1])
 
 
-def _intact(row: tuple[Any, ...]) -> bool:
+def _is_intact(row: tuple[Any, ...]) -> bool:
     try:
         return bool(row[-1] == _checksum(row[:-1]))
-    except (
-        TypeError,
-        struct.error,
-    ):  # a flipped bit may turn bytes into a text, or a number into nothing
+    except (TypeError, struct.error):  # a flipped bit may turn bytes into text, a number into none
         return False
 
 
@@ -402,7 +359,7 @@ def _checksum(values: tuple[Any, ...]) -> int:
     return zlib.crc32(y, zlib.crc32(x, zlib.crc32(f"{len(x)} {len(y)} {rest}".encode())))
 
 
-def _connected(path: Path, mode: str) -> sqlite3.Connection:
+def _connect(path: Path, mode: str) -> sqlite3.Connection:
     address = f"file:{quote(str(path.absolute()))}?mode={mode}"
     try:
         connection = sqlite3.connect(
@@ -414,8 +371,11 @@ def _connected(path: Path, mode: str) -> sqlite3.Connection:
     return connection
 
 
-def _locked(path: Path) -> sqlite3.Connection:
-    """Take the lock of a journal: a transaction on a side file, which no orphan can hold and no crash leaves behind."""
+def _take_lock(path: Path) -> sqlite3.Connection:
+    """Take the lock of a journal: a transaction on a side file.
+
+    No orphan can hold it, and no crash leaves it behind.
+    """
     lock = path.with_name(path.name + ".lock")
     connection = None
     try:
@@ -424,10 +384,8 @@ def _locked(path: Path) -> sqlite3.Connection:
     except sqlite3.Error as error:
         if connection is not None:
             connection.close()
-        why = (
-            "it is being written by another process, and only one may"
-            if "locked" in str(error)
-            else str(error)
-        )
+        why = str(error)
+        if "locked" in why:
+            why = "it is being written by another process, and only one may"
         raise JournalError(f"{path} cannot be written: {why}.") from error
     return connection

@@ -9,37 +9,24 @@ from typing import Any
 
 import numpy as np
 
-from bizol.arrays import Point
 from bizol.evaluation.journal.file import JournalError
-from bizol.problem import Problem
 
 
-def specification(
-    problem: Problem, method: Any, *, x0: Point, seed: int, repeats: int, version: str
-) -> dict[str, Any]:
-    """Return method, parameters, seed and a fingerprint of the problem, as plain data."""
-    return {
-        "bizol": version,
-        "method": re.sub(r" at 0x[0-9a-f]+", "", repr(method)),
-        "seed": seed,
-        "repeats": repeats,
-        "n": int(x0.size),
-        "x0": fingerprint(x0),
-        "set": fingerprint(problem.feasible_set),
-        "objective": fingerprint(problem.objective),
-        "follower": str(
-            getattr(problem.response, "__qualname__", type(problem.response).__qualname__)
-        ),
-    }
+def describe_method(method: object) -> str:
+    """Return a method and its parameters as text, the same in every process."""
+    return re.sub(r" at 0x[0-9a-f]+", "", repr(method))
 
 
-def refuse_other(found: dict[str, Any], wanted: dict[str, Any], path: object) -> None:
-    """Say which parts of a run differ from those in its journal; the version of the library may."""
-    differing = [name for name in wanted if name != "bizol" and found.get(name) != wanted[name]]
+def refuse_other_run(found: dict[str, Any], wanted: dict[str, Any], path: object) -> None:
+    """Raise a `JournalError` that names the parts in which a run differs from its journal.
+
+    The version of the library may differ, and so may what an older version did not write down.
+    """
+    differing = [
+        name for name in wanted if name in found and name != "bizol" and found[name] != wanted[name]
+    ]
     if differing:
-        lines = [
-            f"{name}: {found.get(name)} in the journal, {wanted[name]} now" for name in differing
-        ]
+        lines = [f"{name}: {found[name]} in the journal, {wanted[name]} now" for name in differing]
         raise JournalError(
             f"{path} is the journal of another run. It differs in {'; '.join(lines)}. "
             f"Give the same problem, method and seed to go on, or another path to begin."
@@ -47,8 +34,7 @@ def refuse_other(found: dict[str, Any], wanted: dict[str, Any], path: object) ->
 
 
 def fingerprint(thing: Any) -> str:
-    """Return the kind of a thing and a digest of its data; functions are known by their names
-    alone.
+    """Return the kind of a thing and a digest of its data; functions are known by name alone.
 
     Example:
         >>> import bizol
@@ -56,23 +42,25 @@ def fingerprint(thing: Any) -> str:
         False
 
     """
-    name = getattr(thing, "__qualname__", type(thing).__qualname__)
-    return f"{name} {hashlib.sha256(_canonical(thing).encode()).hexdigest()[:16]}"
+    return f"{name_in_code(thing)} {hashlib.sha256(_canonical(thing).encode()).hexdigest()[:16]}"
+
+
+def name_in_code(thing: Any) -> str:
+    """Return the name of a function or a class, and of anything else the name of its class."""
+    return str(getattr(thing, "__qualname__", type(thing).__qualname__))
 
 
 def _canonical(thing: Any) -> str:
     if isinstance(thing, np.ndarray):
         data = np.ascontiguousarray(thing)
-        return f"array {data.dtype.str} {data.shape} {hashlib.sha256(data.tobytes()).hexdigest()}"
+        digest = hashlib.sha256(data.tobytes()).hexdigest()
+        return f"array {data.dtype.str} {data.shape} {digest}"
     if isinstance(thing, (bool, int, float, str, bytes, type(None))):
         return repr(thing)
     if isinstance(thing, (list, tuple)):
         return f"[{', '.join(map(_canonical, thing))}]"
     if is_dataclass(thing) and not isinstance(thing, type):
-        parts = (
-            f"{part.name}={_canonical(getattr(thing, part.name))}"
-            for part in fields(thing)
-            if part.init
-        )
+        given = [part.name for part in fields(thing) if part.init]
+        parts = (f"{name}={_canonical(getattr(thing, name))}" for name in given)
         return f"{type(thing).__qualname__}({', '.join(parts)})"
-    return str(getattr(thing, "__qualname__", type(thing).__qualname__))
+    return name_in_code(thing)

@@ -12,7 +12,7 @@ from bizol.feasible_sets import FeasibleSet
 from bizol.feasible_sets.protocol import projection
 
 TINY = 1e-200  # a curvature that is none
-STEEPNESS = 10  # of the wall around a region, in slopes at its center
+STEEPNESS = 10  # of the penalty around a region, in slopes at its center
 
 ValueAndGradient = Callable[[Point], tuple[float, Point]]
 
@@ -28,8 +28,8 @@ def descend(
     """Return a point of the set with a value as low as a few rounds from x get it, and that value.
 
     By accelerated projected gradient where the set offers a projection, by pairwise Frank–Wolfe
-    steps elsewhere. Never returns a point that is worse than x, nor one too far from it in the
-    first case, nor one much too far in the second, where a wall is in the way.
+    steps elsewhere. Never returns a point that is worse than x. With a projection the result is at
+    most `within` away from x; without one, a penalty keeps it from going much farther.
 
     Args:
         function: returns the value and the gradient.
@@ -47,21 +47,25 @@ def descend(
     """
     onto = projection(feasible_set)
     if onto is None:
-        walled = function if within >= feasible_set.diameter else _walled(function, x, within)
-        u = _pairwise(walled, x, feasible_set, rounds)
+        penalized = function
+        if within < feasible_set.diameter:
+            penalized = _penalize_distance(function, x, within)
+        u = _step_pairwise(penalized, x, feasible_set, rounds)
         return u, function(u)[0]
     if within < feasible_set.diameter:
         onto = _onto_region(onto, x, within)
-    return _projected(function, x, onto, min(feasible_set.diameter, 2 * within), rounds)
+    diameter = min(feasible_set.diameter, 2 * within)
+    return _step_projected(function, x, onto, diameter=diameter, rounds=rounds)
 
 
 def _onto_region(
     onto: Callable[[Point], Point], center: Point, within: float
 ) -> Callable[[Point], Point]:
-    """Return a projection onto the part of a set that is near one of its points.
+    """Return a projection onto the part of a set that is at most `within` away from a center in it.
 
-    The nearest point of that part is the projection of a point on the way from the center to where
-    one comes from, which is farther away the farther along the way it is.
+    The nearest point of that part is the projection of some point between the center and the point
+    to be projected. The farther along that way a point is, the farther is its projection from the
+    center, so the search is one-dimensional.
     """
 
     def nearest(u: Point) -> Point:
@@ -69,8 +73,11 @@ def _onto_region(
         far = float(np.linalg.norm(end - center))
         if far <= within:
             return end
-        way, inside, near, reached = u - center, center, 0.0, 0.0
-        share, beyond = within / float(np.linalg.norm(way)), 1.0
+        way = u - center
+        inside = center
+        near, reached = 0.0, 0.0  # a share of the way that stays inside, and how far it gets
+        beyond = 1.0  # a share that leaves the region, and gets as far as `far`
+        share = within / float(np.linalg.norm(way))
         for _ in range(8):
             end = onto(center + share * way)
             distance = float(np.linalg.norm(end - center))
@@ -86,8 +93,10 @@ def _onto_region(
     return nearest
 
 
-def _walled(function: ValueAndGradient, center: Point, within: float) -> ValueAndGradient:
-    """Return the function plus what grows with the square of the distance beyond nine tenths of the region."""
+def _penalize_distance(
+    function: ValueAndGradient, center: Point, within: float
+) -> ValueAndGradient:
+    """Return the function plus a quadratic penalty beyond nine tenths of the region."""
     weight = STEEPNESS * float(np.linalg.norm(function(center)[1])) / within
 
     def value_and_gradient(u: Point) -> tuple[float, Point]:
@@ -102,19 +111,24 @@ def _walled(function: ValueAndGradient, center: Point, within: float) -> ValueAn
     return value_and_gradient
 
 
-def _projected(
+def _step_projected(
     function: ValueAndGradient,
     x: Point,
     onto: Callable[[Point], Point],
+    *,
     diameter: float,
     rounds: int,
 ) -> tuple[Point, float]:
-    """Take accelerated steps with a curvature found by doubling, and start over when momentum leads uphill."""
+    """Take accelerated projected-gradient steps, and restart when momentum leads uphill.
+
+    The curvature is found by doubling.
+    """
     value, gradient = function(x)
-    u, first = x, value
-    curvature = (
-        max(float(np.linalg.norm(gradient)) / (0.1 * diameter), TINY) if diameter > 0 else 1.0
-    )
+    u = x
+    first = value
+    curvature = 1.0
+    if diameter > 0:
+        curvature = max(float(np.linalg.norm(gradient)) / (0.1 * diameter), TINY)
     ahead, ahead_value, ahead_gradient, momentum = u, value, gradient, 1.0
     for round_ in range(rounds):
         for _ in range(60):
@@ -133,38 +147,46 @@ def _projected(
         following = (1 + sqrt(1 + 4 * momentum**2)) / 2
         share = (momentum - 1) / following  # none after a start: then ahead is w
         ahead = w + share * (w - u)
-        gained, length = value - w_value, float(np.linalg.norm(w - u))
+        gained = value - w_value
+        length = float(np.linalg.norm(w - u))
         u, value, gradient, momentum = w, w_value, w_gradient, following
         if length <= 1e-13 * diameter or (round_ > 5 and gained <= 1e-6 * (first - value)):
             break
-        ahead_value, ahead_gradient = (value, gradient) if share == 0 else function(ahead)
+        if share == 0:
+            ahead_value, ahead_gradient = value, gradient
+        else:
+            ahead_value, ahead_gradient = function(ahead)
         curvature *= 0.85
     return u, value
 
 
-def _pairwise(
+def _step_pairwise(
     function: ValueAndGradient, x: Point, feasible_set: FeasibleSet, rounds: int
 ) -> Point:
-    """Move weight from the worst of the points in use to the best vertex, as far as a doubling curvature allows."""
+    """Take pairwise Frank–Wolfe steps: move weight from the worst point in use to the best vertex.
+
+    The curvature that limits the steps is found by doubling.
+    """
     atoms, weights = [x], [1.0]
-    u, (value, gradient) = x, function(x)
+    u = x
+    value, gradient = function(x)
     curvature = max(float(np.linalg.norm(gradient)) / (0.1 * feasible_set.diameter or 1.0), TINY)
     for _ in range(rounds):
         vertex = feasible_set.minimize_linear(gradient)
         worst = int(np.argmax([gradient @ atom for atom in atoms]))
         direction = vertex - atoms[worst]
-        lowest, highest = np.min([vertex, *atoms], axis=0), np.max([vertex, *atoms], axis=0)
+        lowest = np.min([vertex, *atoms], axis=0)
+        highest = np.max([vertex, *atoms], axis=0)
         slope = -float(gradient @ direction)
         square = float(direction @ direction)
         if slope <= 1e-14 * abs(value) or square == 0:
             break
         for _ in range(60):
             step = min(weights[worst], slope / (curvature * square))
-            w = np.clip(u + step * direction, lowest, highest)  # where it is but for rounding
+            w = np.clip(u + step * direction, lowest, highest)  # clipping only undoes rounding
             w_value, w_gradient = function(w)
-            if w_value <= value - step * slope + curvature / 2 * step**2 * square + 1e-13 * abs(
-                value
-            ):
+            bound = value - step * slope + curvature / 2 * step**2 * square
+            if w_value <= bound + 1e-13 * abs(value):
                 break
             curvature *= 2
         if w_value > value:
@@ -178,6 +200,7 @@ def _pairwise(
             atoms.append(vertex)
             weights.append(step)
         kept = [index for index, weight in enumerate(weights) if weight > 0]
-        atoms, weights = [atoms[index] for index in kept], [weights[index] for index in kept]
+        atoms = [atoms[index] for index in kept]
+        weights = [weights[index] for index in kept]
         curvature *= 0.85
     return u

@@ -1,5 +1,4 @@
-"""Forecasts of the response around a decision: what it is expected to change by, and how that pulls
-back.
+"""Forecasts of the response around a decision.
 
 Steps are in units in which the feasible set is about as wide along every coordinate.
 """
@@ -18,15 +17,15 @@ from bizol.sensitivity import RememberedSensitivity
 
 BEND = 0.1  # how readily differences are explained by curvature, ρ
 REMAINDER = 1e-4  # how much of the farther answers is left unexplained, τ
-FORGETTING = 0.8  # what counts of an error after one more answer
+FORGETTING = 0.8  # the share of an error that still counts after one more answer
 
 
 class Forecast(Protocol):
-    """What the response is expected to change by between x and x + step."""
+    """A forecast of how the response changes between x and x + step."""
 
     @property
     def size(self) -> int:
-        """How many responses it is put together from."""
+        """How many responses the forecast is computed from."""
         ...
 
     def change(self, step: Point) -> Response:
@@ -41,7 +40,7 @@ class Forecast(Protocol):
 @final
 @dataclass(frozen=True, slots=True)
 class Straight:
-    """The change is M step."""
+    """The linear forecast: the change is M step, with a remembered Jacobian M."""
 
     sensitivity: RememberedSensitivity
 
@@ -52,7 +51,9 @@ class Straight:
 
     def change(self, step: Point) -> Response:
         """Return M step; zero while nothing is known."""
-        return 0.0 if self.sensitivity.differences is None else self.sensitivity.push(step)
+        if self.sensitivity.differences is None:
+            return 0.0
+        return self.sensitivity.push(step)
 
     def pull_back(self, step: Point, covector: Response) -> Point:
         """Return Mᵀd."""
@@ -62,12 +63,11 @@ class Straight:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Curved:
-    """The change is Σ_ij (a_i + (ρ/2) a_i²) G_ij Δy_j with a_i = ⟨step, s_i⟩/h²: no more curved
-    than answers demand.
+    """The quadratic forecast that is no more curved than the answers demand.
 
-    It is the smallest of all quadratic changes that explain the differences Δy_j that were seen at
-    x + s_j, in the sense of the kernel k(s, t) = a + (ρ/2) a², a = ⟨s, t⟩/h²; G is the inverse of
-    the matrix of its values.
+    The change is Σ_ij (a_i + (ρ/2) a_i²) G_ij Δy_j with a_i = ⟨step, s_i⟩/h². It is the smallest of
+    all quadratic changes that explain the differences Δy_j observed at x + s_j, in the sense of the
+    kernel k(s, t) = a + (ρ/2) a², a = ⟨s, t⟩/h²; G is the inverse of the matrix of its values.
     """
 
     offsets: Points  # (k, n), rows s_j / h²
@@ -76,11 +76,11 @@ class Curved:
 
     @property
     def size(self) -> int:
-        """How many answers it was fitted to."""
+        """How many answers the forecast was fitted to."""
         return len(self.offsets)
 
     def change(self, step: Point) -> Response:
-        """Return the sum."""
+        """Return Σ_ij (a_i + (ρ/2) a_i²) G_ij Δy_j."""
         along = self.offsets @ step
         return weighted((along + BEND / 2 * along**2) @ self.inverse, self.differences)
 
@@ -94,39 +94,35 @@ class Curved:
 def curved(
     observed: Sequence[Anchor], here: Anchor, *, most: int, units: Point | float = 1.0
 ) -> Curved | None:
-    """Fit a quadratic change to the answers nearest to a decision; None where there is no other
-    answer.
+    """Fit a quadratic change to the answers nearest to a decision; None where there are no others.
 
     What a quadratic cannot explain grows with the third power of the distance. So an answer at
-    distance d is explained up to an error of variance τ (d/h)⁶, with the distance h of the (n +
-    1)-th nearest: the near ones almost exactly, the far ones hardly.
+    distance d is explained up to an error of variance τ (d/h)⁶, with the distance h of the
+    (n + 1)-th nearest: the near ones almost exactly, the far ones hardly.
 
     Args:
-        observed: what was answered.
+        observed: the answers so far.
         here: the decision, and the answer there.
-        most: how many answers are used.
-        units: what steps are measured in, coordinate by coordinate.
+        most: how many answers are used, at most.
+        units: the unit of steps along every coordinate.
 
     """
     steps = np.array([each.at - here.at for each in observed]).reshape(-1, here.at.size) / units
     distances = np.linalg.norm(steps, axis=1)
-    nearest = [index for index in np.argsort(distances, kind="stable") if distances[index] > 0][
-        :most
-    ]
+    order = np.argsort(distances, kind="stable")
+    nearest = [index for index in order if distances[index] > 0][:most]
     if not nearest:
         return None
-    steps, distances = steps[nearest], distances[nearest]
+    steps = steps[nearest]
+    distances = distances[nearest]
     scale = distances[min(here.at.size, len(nearest) - 1)]
     products = steps @ steps.T / scale**2
     kernel = products + BEND / 2 * products**2
     diagonal = np.einsum("ii->i", kernel)
     diagonal += REMAINDER * (distances / scale) ** 6 + 1e-12 * diagonal
     sizes = np.sqrt(diagonal)
-    inverse = (
-        np.linalg.inv(kernel / sizes / sizes[:, None] + 1e-12 * np.eye(len(nearest)))
-        / sizes
-        / sizes[:, None]
-    )
+    scaled = kernel / sizes / sizes[:, None] + 1e-12 * np.eye(len(nearest))
+    inverse = np.linalg.inv(scaled) / sizes / sizes[:, None]
     differences = stack([observed[index].response - here.response for index in nearest])
     return Curved(offsets=steps / scale**2, inverse=inverse, differences=differences)
 
@@ -139,20 +135,21 @@ def judged(
     *,
     units: Point | float = 1.0,
 ) -> tuple[float, ...]:
-    """Return the errors of each forecast so far, the newer counting more, after these answers came
-    in.
+    """Return the updated errors of the forecasts after these answers; newer answers count more.
 
     The error of a forecast of an answer is relative to how much the response changed, squared, and
     at most 4.
     """
-    errors = tuple(errors) if len(errors) == len(forecasts) else (0.0,) * len(forecasts)
+    if len(errors) != len(forecasts):  # the forecasts are others than before
+        errors = (0.0,) * len(forecasts)
+    errors = tuple(errors)
     for other in others:
-        change, step = other.response - here.response, (other.at - here.at) / units
+        change = other.response - here.response
+        step = (other.at - here.at) / units
         size = norm(change)
-        off = [
-            min(norm(change - each.change(step)) / size, 2.0) if size > 0 else 0.0
-            for each in forecasts
-        ]
+        off = [0.0] * len(forecasts)
+        if size > 0:
+            off = [min(norm(change - each.change(step)) / size, 2.0) for each in forecasts]
         errors = tuple(
             FORGETTING * before + now**2 for before, now in zip(errors, off, strict=True)
         )

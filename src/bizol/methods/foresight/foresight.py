@@ -1,4 +1,7 @@
-"""Foresight: minimize what is known exactly, through a forecast of the only thing that is not, the response."""
+"""Foresight: minimize the objective through a forecast of the response.
+
+The objective is known exactly; the response is the only thing that is not.
+"""
 
 from __future__ import annotations
 
@@ -9,17 +12,33 @@ from typing import Literal, TypeAlias, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bizol.arrays import Point, Points, Response, Responses, as_size, infinite_rows, norm, owned
+from bizol.arrays import (
+    Point,
+    Points,
+    Response,
+    Responses,
+    as_size,
+    frozen,
+    infinite_rows,
+    norm,
+    owned,
+)
 from bizol.feasible_sets import FeasibleSet
 from bizol.feasible_sets.composition import InUnits
 from bizol.feasible_sets.protocol import projection
 from bizol.methods.foresight.descent import descend
 from bizol.methods.foresight.forecasts import Forecast, Straight, curved, judged
-from bizol.methods.protocol import Move
-from bizol.methods.two_point.two_point import first_decision, matched
+from bizol.methods.protocol import Move, as_rows, first_decision
 from bizol.problem import Anchor, EvaluationError, Problem, UnansweredError
 from bizol.randomness import as_seed, generator
-from bizol.sensitivity import Hypergradient, RememberedSensitivity, Secant, remember
+from bizol.records import assign
+from bizol.sensitivity import (
+    Hypergradient,
+    RememberedSensitivity,
+    Secant,
+    frank_wolfe_gap,
+    remember,
+)
 
 Turn: TypeAlias = Literal["look", "try", "explore", "echo"]
 
@@ -35,49 +54,44 @@ WORK = 2_000_000  # numbers in the factors of a forecast, at most, but sixty vec
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ForesightState:
-    """Where a run stands: the decision, what is known there, what is remembered, and what is asked next."""
+    """The state of a run: the decision, what is known and remembered, and what is asked next."""
 
     problem: Problem
     seed: int
     iteration: int
     x: Point
-    space: InUnits  # X in units in which it is about as wide along every coordinate; lengths below are in these
+    # X in units in which it is about as wide along every coordinate; lengths below are in these.
+    space: InUnits
     move: Move | None = None
     turn: Turn = "look"
-    anchor: Anchor | None = (
-        None  # φ and its gradients at (x, y(x)); None before the follower was asked there
-    )
+    # φ and its gradients at (x, y(x)); None before the follower was asked there.
+    anchor: Anchor | None = None
     secants: tuple[Secant, ...] = ()
     radius: float = 0.0  # how far the forecast is trusted
     damping: float = 0.0  # λ
     cautious: bool = False  # whether trials stay within the radius
     learning: bool = False  # whether the next trial waits until every direction is known
     stalled: int = 0  # trials in a row that gained next to nothing
-    height: float = (
-        0.0  # φ where this descent began, or the last one that began elsewhere than at the best
-    )
+    # φ where this descent began, or the last one that began elsewhere than at the best.
+    height: float = 0.0
     descents: int = 0  # how many were begun before this one
-    milestone: tuple[int, float] = (
-        0,
-        inf,
-    )  # when it was last seen how far this descent has come, and φ there
+    # The iteration at which the progress of this descent was last checked, and φ there.
+    milestone: tuple[int, float] = (0, inf)
     best: Anchor | None = None  # the best of all that was observed
     observed: tuple[Anchor, ...] = ()  # the latest answers, the oldest first
     errors: tuple[float, ...] = ()  # of the forecasts, lately
-    noise: float | None = (
-        None  # ‖y − y'‖ of two answers to one question; None while that was not asked
-    )
+    # ‖y − y'‖ of two answers to one query; None while no query was repeated.
+    noise: float | None = None
     undefined: int = 0  # answers that φ or its gradients are not defined at
-    _plan: _Plan | None = field(
-        default=None, init=False, repr=False
-    )  # worked out once, although ask and tell need it
+    # Computed once, for ask and tell.
+    _plan: _Plan | None = field(default=None, init=False, repr=False)
 
     @property
     def remark(self) -> str:
         """What the user should know about how the run went."""
-        noisy = (
-            "The response is noisy, and the noise limits what can be reached." if self.noise else ""
-        )
+        noisy = ""
+        if self.noise:
+            noisy = "The response is noisy, and the noise limits what can be reached."
         times = f"{self.undefined} time{'s' if self.undefined > 1 else ''}"
         what = "The objective or its gradients were not defined at what the follower answered"
         undefined = f"{what} {times}." if self.undefined else ""
@@ -91,10 +105,8 @@ class ForesightState:
     @property
     def asked(self) -> Points:
         """Where the latest answers were, in units of the space."""
-        return (
-            np.array([each.at for each in self.observed]).reshape(-1, self.x.size)
-            / self.space.units
-        )
+        points = np.array([each.at for each in self.observed]).reshape(-1, self.x.size)
+        return points / self.space.units
 
 
 @final
@@ -108,9 +120,8 @@ class _Plan:
     sensitivity: RememberedSensitivity
     most: int  # directions that are kept
     forecasts: tuple[Forecast, ...] = ()
-    complete: bool = (
-        False  # whether the forecast knows every direction that X has, or as many as are kept
-    )
+    # Whether the forecast knows every direction that X has, or as many as are kept.
+    complete: bool = False
     trials: int = 0  # the first rows are decisions that the forecast recommends
     gain: float = 0.0  # what the forecast promises for the first of them
 
@@ -144,7 +155,9 @@ class Foresight:
     Example:
         >>> import bizol
         >>> problem = bizol.Problem(
-        ...     bizol.Objective(lambda x, y: (y - 1) @ (y - 1), lambda x, y: 0 * x, lambda x, y: 2 * (y - 1)),
+        ...     bizol.Objective(
+        ...         lambda x, y: (y - 1) @ (y - 1), lambda x, y: 0 * x, lambda x, y: 2 * (y - 1)
+        ...     ),
         ...     response=lambda x: np.minimum(x[:2] + 0.5 * x[1:], 2.0),
         ...     feasible_set=bizol.Box(-np.ones(3), np.ones(3)),
         ... )
@@ -173,27 +186,28 @@ class Foresight:
         )
 
     def ask(self, state: ForesightState) -> Points:
-        """Query the follower at trials or around the current decision; asking twice changes nothing."""
+        """Query the follower at trials or around the decision; asking twice changes nothing."""
         return self._planned(state).queries.copy()
 
-    def tell(
-        self,
-        state: ForesightState,
-        responses: Responses,
-        *,
-        answered: NDArray[np.bool_] | None = None,
-    ) -> ForesightState:
+    def tell(self, state: ForesightState, responses: Responses) -> ForesightState:
         """Learn from the answers, and go to the best of them.
 
-        Where `answered` says that some responses are missing, a decision that was tried without an
-        answer counts as a bad one, a descent that would have begun at one begins at another of
-        those that were asked with it or elsewhere, and explorations are done without. Answers that
-        φ or its gradients are not defined at count as missing after the first, but the best
-        decision seen may be such a one.
+        Answers that φ or its gradients are not defined at count as missing after the first, but
+        the best decision seen may be such a one.
+        """
+        return self.tell_some(state, responses, np.ones(len(self._planned(state).queries), bool))
+
+    def tell_some(
+        self, state: ForesightState, responses: Responses, answered: NDArray[np.bool_]
+    ) -> ForesightState:
+        """Learn from the answers that came.
+
+        A trial without an answer is rejected, a descent that would have begun at one begins at
+        another of those asked with it or elsewhere, and a failed exploration is skipped.
         """
         plan = self._planned(state)
-        rows = matched(responses, len(plan.queries))
-        came = np.ones(len(plan.queries), dtype=bool) if answered is None else answered
+        rows = as_rows(responses, len(plan.queries))
+        came = answered
         there, found, flawed = self._read(state, plan.queries, rows, came)
         state = replace(state, undefined=state.undefined + int(came.sum()) - len(found))
         here, others, noise = state.anchor, found, state.noise
@@ -221,7 +235,7 @@ class Foresight:
         n, m = here.at.size, here.response.shape[0]
         landed = min([here, *others], key=lambda each: each.value)  # all of them are in X
         following = replace(
-            self._judged(state, plan, here, tried, noise),
+            self._judged(state, plan, here, tried, noise=noise),
             iteration=state.iteration + 1,
             x=landed.at,
             anchor=landed,
@@ -237,15 +251,19 @@ class Foresight:
     def _read(
         self, state: ForesightState, queries: Points, rows: Responses, came: NDArray[np.bool_]
     ) -> tuple[list[bool], list[Anchor], list[Anchor]]:
-        """Return which of the answers can be used, those, and others where φ is finite but a gradient is not."""
-        there, found, flawed = [False] * len(queries), list[Anchor](), list[Anchor]()
+        """Return which answers can be used, those, and others where only φ itself is finite."""
+        there = [False] * len(queries)
+        found: list[Anchor] = []
+        flawed: list[Anchor] = []
         for index in np.flatnonzero(came):
-            point, response = owned(queries[index]), owned(rows[index, ...])
-            if infinite_rows(response[None, ...]):
-                raise EvaluationError(f"The response at x = {point} is not finite.")
+            point = owned(queries[index])
+            response = frozen(rows[index, ...])
             seen, flaw = _observed(state.problem, point, response)
-            if flaw is not None and state.best is None and not found:
-                raise flaw
+            if flaw is not None:
+                if infinite_rows(response[None, ...]):
+                    raise EvaluationError(f"The response at x = {point} is not finite.")
+                if state.best is None and not found:
+                    raise flaw
             there[index] = flaw is None
             (found if flaw is None else flawed).extend(seen)
         return there, found, flawed
@@ -256,9 +274,10 @@ class Foresight:
         plan: _Plan,
         here: Anchor,
         tried: list[Anchor],
+        *,
         noise: float | None,
     ) -> ForesightState:
-        """Return the state with radius, damping, count of failures and the next turn, given how the trials went."""
+        """Return the state with radius, damping, failures and next turn after the trials."""
         diameter = state.space.diameter
         smallest = max(SMALLEST * diameter, _floor(noise, plan.sensitivity))
         stalled, height = state.stalled, state.height
@@ -267,21 +286,17 @@ class Foresight:
             height = here.value
         if plan.trials:
             ratio = (here.value - tried[0].value) / plan.gain if tried else -inf
-            state = (
-                self._region(state, plan, ratio)
-                if state.cautious
-                else self._damped(state, plan, ratio)
-            )
+            if state.cautious:  # a trust region has replaced the damping
+                state = self._region(state, plan, ratio)
+            else:
+                state = self._damped(state, plan, ratio)
             best = min((trial.value for trial in tried), default=here.value)
             stalled = stalled + 1 if here.value - best <= 1e-3 * max(height - best, 0.0) else 0
             turn = "try" if ratio > 0.25 and plan.complete else "explore"
-        elif (
-            state.turn == "try"
-        ):  # the forecast sees no way down, which says more where every direction is known
-            stalled, state = (
-                stalled + (2 if plan.complete else 1),
-                replace(state, radius=state.radius / 4),
-            )
+        elif state.turn == "try":
+            # The forecast sees no way down, which says more where every direction is known.
+            stalled += 2 if plan.complete else 1
+            state = replace(state, radius=state.radius / 4)
         elif state.turn == "echo":
             stalled += 1  # nothing can be gained where the answer is known
         elif state.turn == "explore" and state.learning:
@@ -289,14 +304,14 @@ class Foresight:
             turn, state = "explore" if learning else "try", replace(state, learning=learning)
         radius = min(max(state.radius, smallest), 0.5 * diameter) if diameter > 0 else state.radius
         if noise is None and radius < 1e-3 * diameter:
-            turn = "echo"  # before small differences are trusted, see whether the same question has the same answer
+            # Before small differences are trusted, see whether a repeated query repeats its answer.
+            turn = "echo"
         return replace(state, radius=radius, stalled=stalled, height=height, turn=turn)
 
     def _damped(self, state: ForesightState, plan: _Plan, ratio: float) -> ForesightState:
-        """Return the state with less or more damping, given the share of the promised gain that
-        came true.
+        """Return the state with less or more damping, given the share of the gain that came true.
 
-        Or with a region instead, where every direction was known and still the trial failed.
+        Where every direction was known and the trial still failed, a region replaces the damping.
         """
         radius, damping, length = state.radius, state.damping, plan.length
         if ratio > 0.75:
@@ -310,8 +325,7 @@ class Foresight:
         return replace(state, damping=damping, radius=max(0.5 * length, radius / 4), learning=True)
 
     def _region(self, state: ForesightState, plan: _Plan, ratio: float) -> ForesightState:
-        """Return the state with a region of another size, given the share of the promised gain that
-        came true.
+        """Return the state with a resized region, given the share of the gain that came true.
 
         A failure says that the region is too large only where every direction is known from within
         it or near it.
@@ -325,7 +339,7 @@ class Foresight:
         return replace(state, radius=max(radius, 2 * length) if ratio > 0.75 else radius)
 
     def _continued(self, state: ForesightState) -> ForesightState:
-        """Return the state, or the beginning of another descent when this one is over or hopeless."""
+        """Return the state, or the start of another descent when this one is over or hopeless."""
         assert state.anchor is not None
         assert state.best is not None
         value, lowest, patience = state.anchor.value, state.best.value, state.x.size + 3
@@ -337,9 +351,8 @@ class Foresight:
             hopeless = value - lowest > 2 * (height - value)
             state = replace(state, milestone=now)
         if state.stalled == patience - 1 and state.noise is None:
-            return replace(
-                state, turn="echo"
-            )  # trials that fail one after another may fail for noise
+            # Trials that fail one after another may fail because of noise.
+            return replace(state, turn="echo")
         return self._restarted(state) if hopeless or state.stalled >= patience else state
 
     def _planned(self, state: ForesightState) -> _Plan:
@@ -347,15 +360,13 @@ class Foresight:
         plan = state._plan
         if plan is None or plan.method != self:
             plan = self._plan(state)
-            object.__setattr__(state, "_plan", plan)
+            assign(state, _plan=plan)
         return plan
 
     def _plan(self, state: ForesightState) -> _Plan:
-        n, m, units = (
-            state.x.size,
-            0 if state.anchor is None else state.anchor.response.shape[0],
-            state.space.units,
-        )
+        n = state.x.size
+        m = 0 if state.anchor is None else state.anchor.response.shape[0]
+        units = state.space.units
         most = _kept(n, n + m)
         sensitivity = remember(state.secants, state.z, scale=state.radius or 1.0, most=most)
         asked = state.asked
@@ -367,9 +378,9 @@ class Foresight:
         bent = curved(
             state.observed, state.anchor, units=units, most=_kept(min(2 * n + 10, FITTED), n + m)
         )
-        forecasts: tuple[Forecast, ...] = (
-            (Straight(sensitivity),) if bent is None else (Straight(sensitivity), bent)
-        )
+        forecasts: tuple[Forecast, ...] = (Straight(sensitivity),)
+        if bent is not None:  # there are other answers to fit it to
+            forecasts = (*forecasts, bent)
         if state.turn == "echo":
             explored = np.vstack([state.z[None], explored[: self.workers - 1]])
         exploring = _Plan(
@@ -383,11 +394,9 @@ class Foresight:
         if state.turn != "try":
             return exploring
         best = int(np.argmin(state.errors)) if len(state.errors) == len(forecasts) else 0
-        damping, shortest, rounding = (
-            state.damping,
-            SHORTEST * state.space.diameter,
-            1e-15 * abs(state.anchor.value),
-        )
+        damping = state.damping
+        shortest = SHORTEST * state.space.diameter
+        rounding = 1e-15 * abs(state.anchor.value)
         for _ in range(2):
             trial, gain = self._trial(state, forecasts[best], damping)
             length = float(np.linalg.norm(trial - state.z))
@@ -412,13 +421,14 @@ class Foresight:
     def _trial(
         self, state: ForesightState, forecast: Forecast, damping: float
     ) -> tuple[Point, float]:
-        """Return the decision that the forecast recommends, in units of the space, and what it promises."""
-        anchor, objective, z, units = (
-            state.anchor,
-            state.problem.objective,
-            state.z,
-            state.space.units,
-        )
+        """Return the decision that the forecast recommends, and the gain that it promises.
+
+        The decision is in units of the space.
+        """
+        anchor = state.anchor
+        objective = state.problem.objective
+        z = state.z
+        units = state.space.units
         assert anchor is not None
 
         def value_and_gradient(u: Point) -> tuple[float, Point]:
@@ -426,9 +436,8 @@ class Foresight:
             response = anchor.response + forecast.change(step)
             try:
                 seen = objective.anchor(u * units, response)
-            except (
-                EvaluationError
-            ):  # φ need not be defined at every forecast; such a u is out of bounds
+            except EvaluationError:
+                # φ need not be defined at every forecast; such a u is out of bounds.
                 return inf, step
             value = seen.value + damping / 2 * float(step @ step)
             gradient = seen.grad_x * units + forecast.pull_back(step, seen.grad_y)
@@ -447,8 +456,7 @@ class Foresight:
     def _explorations(
         self, state: ForesightState, sensitivity: RememberedSensitivity, asked: Points
     ) -> tuple[Points, bool]:
-        """Return decisions near x, in random directions that are not known or known from far away
-        only.
+        """Return decisions near x, in random directions that are unknown or known only from afar.
 
         And whether the set has a direction that is not known at all: it may lie in a subspace.
         """
@@ -476,13 +484,16 @@ class Foresight:
         return np.array(points), lacking
 
     def _begun_elsewhere(self, state: ForesightState) -> ForesightState:
-        """Begin at another decision than the one there was no answer to, if anything was ever answered."""
+        """Begin at another decision than the unanswered one, if anything was ever answered."""
         if state.best is None:
             raise UnansweredError("The follower did not answer at the first decision.")
         return self._restarted(replace(state, iteration=state.iteration + 1, move=None))
 
     def _restarted(self, state: ForesightState) -> ForesightState:
-        """Begin a new descent, remembering all: far from what was asked, or at the best of it with a wide view."""
+        """Begin a new descent, keeping the memory.
+
+        It begins far from what was asked, or at the best decision with a wide view.
+        """
         space = state.space
         begun = replace(
             state,
@@ -508,18 +519,17 @@ class Foresight:
     def _moved(self, state: ForesightState, plan: _Plan, here: Anchor, landed: Anchor) -> Move:
         slope = plan.sensitivity.pull_back(here.grad_y) / state.space.units
         hypergradient = Hypergradient(here.at, here.grad_x + slope)
-        vertex = state.problem.feasible_set.minimize_linear(hypergradient.value)
+        feasible_set = state.problem.feasible_set
+        vertex, gap = frank_wolfe_gap(feasible_set, here.at, hypergradient.value)
+        delta = state.radius * feasible_set.diameter / (state.space.diameter or 1.0)
         return Move(
             at=here.at,
-            response=here.response,
-            value=here.value,
+            anchor=here,
             hypergradient=hypergradient,
             vertex=vertex,
-            gap_estimate=float(hypergradient.value @ (here.at - vertex)),
+            gap_estimate=float(gap),
             step=float(np.linalg.norm(landed.at - here.at)),
-            delta=state.radius
-            * state.problem.feasible_set.diameter
-            / (state.space.diameter or 1.0),
+            delta=delta,
             queries=len(plan.queries),
             landed=landed,
         )
@@ -528,7 +538,7 @@ class Foresight:
 def _observed(
     problem: Problem, x: Point, response: Response
 ) -> tuple[list[Anchor], EvaluationError | None]:
-    """Return what φ says of an answer, nothing where φ is not defined, and what is wrong with it."""
+    """Return φ and its gradients at an answer, if φ is defined there, and what is wrong if any."""
     try:
         anchor = problem.objective.anchor(x, response)
     except EvaluationError as error:
@@ -553,19 +563,24 @@ def _floor(noise: float | None, sensitivity: RememberedSensitivity) -> float:
 
 
 def _unasked(feasible_set: FeasibleSet, x: Point, offset: Point, asked: Points) -> Point:
-    """Return a decision of X along the offset that is not next to one that was asked, if need be closer to x."""
+    """Return a decision of X along the offset that is not next to one that was asked.
+
+    If need be, it is closer to x than the offset.
+    """
     for _ in range(12):
         point = _near(feasible_set, x, offset)
-        if not len(asked) or np.linalg.norm(asked - point, axis=1).min() > 0.1 * np.linalg.norm(
-            offset
-        ):
+        spacing = 0.1 * np.linalg.norm(offset)
+        if not len(asked) or np.linalg.norm(asked - point, axis=1).min() > spacing:
             break
         offset = 0.6 * offset
     return point
 
 
 def _near(feasible_set: FeasibleSet, x: Point, offset: Point) -> Point:
-    """Return a decision of X about as far from x as the offset, in its direction or the opposite one if possible."""
+    """Return a decision of X about as far from x as the offset.
+
+    In the direction of the offset or in the opposite one, if possible.
+    """
     onto, length = projection(feasible_set), float(np.linalg.norm(offset))
     if onto is not None:
         there, back = onto(x + offset), onto(x - offset)
@@ -577,7 +592,7 @@ def _near(feasible_set: FeasibleSet, x: Point, offset: Point) -> Point:
 
 
 def _between(one: Point, other: Point, share: float) -> Point:
-    """Return the decision at this share of the way, within the range of both whatever is rounded."""
+    """Return the decision at this share of the way, between both whatever is rounded."""
     return np.clip(one + share * (other - one), np.minimum(one, other), np.maximum(one, other))
 
 

@@ -42,17 +42,15 @@ class PowerLaw:
 @final
 @dataclass(frozen=True, slots=True)
 class AdaptiveStep:
-    """A step that looks at what the last one did: φ(x_k, y_k) is observed anyway, so a step too
-    long is seen.
+    """A step that adapts to the observed values φ(x_k, y_k).
 
-    When the last step made things worse, the next one is shorter; otherwise it is a little longer.
-    How much the step
-    promised is not asked for: the gap estimate is biased upward by noise, and steps would soon be
-    too short.
+    When the last step made the value worse, the next one is shorter; otherwise it is a little
+    longer. The rule does not compare the decrease with the gap estimate, because noise biases the
+    estimate upward, and steps would soon be too short.
 
     Args:
         initial: the first step.
-        longer, shorter: the factors.
+        longer, shorter: the factors by which a step changes.
 
     """
 
@@ -62,32 +60,29 @@ class AdaptiveStep:
 
     def __post_init__(self) -> None:
         if not (is_real(self.initial) and 0 < self.initial <= 1):
-            raise ArgumentError(
-                "AdaptiveStep", "initial", f"must be in (0, 1], got {self.initial!r}."
-            )
-        if not (
-            is_real(self.longer) and is_real(self.shorter) and 0 < self.shorter < 1 <= self.longer
-        ):
-            raise ArgumentError(
-                "AdaptiveStep",
-                ("longer", "shorter"),
-                f"must keep 0 < shorter < 1 <= longer, got {self.longer!r} and {self.shorter!r}.",
-            )
+            what = f"must be in (0, 1], got {self.initial!r}."
+            raise ArgumentError("AdaptiveStep", "initial", what)
+        real = is_real(self.longer) and is_real(self.shorter)
+        if not (real and 0 < self.shorter < 1 <= self.longer):
+            factors = f"{self.longer!r} and {self.shorter!r}"
+            what = f"must keep 0 < shorter < 1 <= longer, got {factors}."
+            raise ArgumentError("AdaptiveStep", ("longer", "shorter"), what)
 
     def after(self, move: Move | None, value: float) -> float:
         """Return the step to take where φ has this value, after the given move."""
         if move is None:
             return self.initial
-        return min(1.0, (self.longer if value <= move.value else self.shorter) * move.step)
+        factor = self.longer if value <= move.value else self.shorter
+        return min(1.0, factor * move.step)
 
 
 def open_loop() -> PowerLaw:
-    """Return the step 2/(k + 2), the classical one of Frank and Wolfe, which needs to know nothing."""
+    """Return the step 2/(k + 2), the classical Frank–Wolfe schedule, which needs no constants."""
     return PowerLaw(scale=2.0, shift=2.0, exponent=1.0)
 
 
 def inverse_sqrt() -> PowerLaw:
-    """Return the step 1/√(k + 1), which forgets its start more slowly and averages noise for longer."""
+    """Return the step 1/√(k + 1), which decreases more slowly than `open_loop`."""
     return PowerLaw(scale=1.0, shift=1.0, exponent=0.5)
 
 
@@ -97,7 +92,7 @@ def horizon_tuned(*, initial_gap: float, smoothness: float, diameter: float, hor
         γ = min{1, √(2 Δ_δ / (L_{φ̄,δ} D² T))}
 
     Args:
-        initial_gap: Δ_δ, what the smoothed hyperobjective can still fall from x₀.
+        initial_gap: Δ_δ, how far the smoothed hyperobjective at x₀ is above its minimum.
         smoothness: L_{φ̄,δ} of Lemma 2.
         diameter: D, the diameter of the feasible set.
         horizon: T, the number of iterations.

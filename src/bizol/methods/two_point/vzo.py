@@ -10,40 +10,41 @@ from numpy.typing import ArrayLike, NDArray
 
 from bizol.arrays import Points, Responses
 from bizol.directions import Directions, Sphere
-from bizol.methods.two_point.schedules import Schedule
-from bizol.methods.two_point.two_point import (
+from bizol.evaluation import Slot
+from bizol.methods.protocol import as_rows
+from bizol.methods.two_point.probing import (
+    Probes,
     State,
-    answered_part,
     around,
-    drawn_again,
-    matched,
-    move_on,
-    numbered,
-    probes,
-    settle,
+    check_parameters,
+    name_pairs,
+    probes_at,
+    radius_at,
     start_at,
 )
+from bizol.methods.two_point.schedules import Schedule
+from bizol.methods.two_point.stepping import keep_answered, move_on, redraw
 from bizol.problem import Problem
-from bizol.sensitivity import Hypergradient, Sensitivity
+from bizol.sensitivity import Hypergradient, average_slopes
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class VZO:
-    """Vanilla zeroth-order smoothing: a two-point estimate of the whole hyperobjective, a
-    Frank–Wolfe step.
+    """Vanilla zeroth-order smoothing of the whole hyperobjective.
 
-    Treats φ(x, y(x)) as a black box, its gradients unused, and asks 2B questions at x_k ± δ w_b:
+    An iteration takes a Frank–Wolfe step with a two-point estimate of the gradient of φ(x, y(x)),
+    treated as a black box. It asks the follower 2B queries, at x_k ± δ w_b:
 
         ĝ = (n / 2δB) Σ_b (φ(x_k + δw_b, y(x_k + δw_b)) − φ(x_k − δw_b, y(x_k − δw_b))) w_b.
 
-    It never asks at x_k itself, so the value there stays unobserved.
+    It never asks at x_k itself, so the value there is not observed.
 
     Args:
         delta: the smoothing radius δ.
         step: the step γ in (0, 1].
         batch: the number B of directions.
-        directions: where to look; the uniform sphere by default.
+        directions: draws the directions; from the uniform sphere by default.
 
     The first three are numbers or functions of the iteration k = 0, 1, 2, ...
 
@@ -59,42 +60,41 @@ class VZO:
     directions: Directions = Sphere()
 
     def __post_init__(self) -> None:
-        settle(self)
+        check_parameters(self)
 
     def start(
         self, problem: Problem, x0: ArrayLike | None = None, *, seed: int | None = None
     ) -> State:
-        """Return the state at x0, or at the center of the set."""
+        """Return the first state, at x0 or at the center of the set."""
         return start_at(self, problem, x0, seed)
 
     def ask(self, state: State) -> Points:
         """Query the follower at x ± δw; asking twice changes nothing."""
-        return around(state.x, probes(self, state))[1:]
+        return around(state.x, probes_at(self, state))[1:]
 
-    def slots(self, state: State) -> list[tuple[int, int]]:
+    def tell(self, state: State, responses: Responses) -> State:
+        """Move toward the vertex that is best for the smoothed hyperobjective."""
+        where = probes_at(self, state)
+        return self._move(state, where, as_rows(responses, 2 * len(where.directions)))
+
+    def tell_some(self, state: State, responses: Responses, answered: NDArray[np.bool_]) -> State:
+        """Move by a mean over the directions that were answered; draw others if too few were."""
+        where = probes_at(self, state)
+        rows = as_rows(responses, 2 * len(where.directions))
+        part = keep_answered(where, rows, answered, anchored=False)
+        return redraw(state) if part is None else self._move(state, *part)
+
+    def slots(self, state: State) -> tuple[Slot, ...]:
         """Return which query is which: (b, +1), then (b, −1)."""
-        return numbered(state, probes(self, state), anchored=False)
+        return name_pairs(state, probes_at(self, state), anchored=False)
 
-    def tell(
-        self, state: State, responses: Responses, *, answered: NDArray[np.bool_] | None = None
-    ) -> State:
-        """Move toward the vertex that is best for the smoothed hyperobjective.
+    def radius(self, state: State) -> float:
+        """Return the δ of the iteration."""
+        return radius_at(self, state.iteration)
 
-        Where `answered` says that some responses are missing, the estimate is a mean over the
-        directions that are left.
-        """
-        looked = probes(self, state)
-        rows = matched(responses, 2 * len(looked.directions))
-        if (part := answered_part(looked, rows, answered, anchored=False)) is None:
-            return drawn_again(state)
-        where, rows = part
+    def _move(self, state: State, where: Probes, rows: Responses) -> State:
         count = len(where.directions)
         values = state.problem.objective.values(around(state.x, where)[1:], rows)
-        sensitivity = Sensitivity(  # of the scalar "response" φ(x, y(x))
-            at=state.x,
-            radius=where.radius,
-            directions=where.directions,
-            differences=(values[:count] - values[count:])[:, None],
-        )
-        hypergradient = Hypergradient(state.x, sensitivity.pull_back(np.ones(1)))
-        return move_on(self, state, hypergradient, where=where, rows=rows)
+        differences = values[:count] - values[count:]
+        estimate = average_slopes(differences, where.directions, spacing=2 * where.radius)
+        return move_on(self, state, Hypergradient(state.x, estimate), where=where, rows=rows)

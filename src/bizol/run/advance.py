@@ -1,0 +1,85 @@
+"""The only loop: ask the method, ask the follower, tell the method."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from math import nan
+from typing import Generic, final
+
+from bizol.evaluation import Answers, Batch, Evaluation
+from bizol.methods import Method
+from bizol.methods.protocol import S, StateLike, slots_of, tell_answers
+from bizol.problem import EvaluationError, UnansweredError
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Step(Generic[S]):
+    """One turn of the loop: what was asked, what was answered, and the state it led to."""
+
+    batch: Batch
+    answers: Answers
+    state: S
+
+
+def ask(method: Method[S], state: S, *, best: float = nan) -> Batch:
+    """Return what a method asks from a state, which query is which included."""
+    points = method.ask(state)
+    return Batch(state.iteration, points, slots_of(method, state, len(points)), best)
+
+
+def advance(
+    method: Method[S],
+    state: S,
+    evaluation: Evaluation,
+    *,
+    first: Batch | None = None,
+    lowest: Callable[[], float] | None = None,
+) -> Iterator[Step[S]]:
+    """Yield the steps of a run, as long as whole iterations are affordable.
+
+    Args:
+        method: the method.
+        state: where to begin.
+        evaluation: the way to the follower.
+        first: what is asked first, where that was worked out already.
+        lowest: tells the lowest value observed so far, which travels with every batch.
+
+    """
+    batch = first
+    while not evaluation.spent:
+        if batch is None:
+            batch = ask(method, state, best=nan if lowest is None else lowest())
+        if not evaluation.affords(batch):
+            return
+        step = _take_step(method, state, batch, evaluation)
+        yield step
+        state = step.state
+        batch = None
+
+
+def observe(state: StateLike, *, like: Batch) -> Batch:
+    """Return the query about the decision of a state alone.
+
+    Where the method asks there itself, as a batch of its shows, it is that query, so that a
+    continued run has its answer.
+    """
+    slot = (0, 0) if (0, 0) in like.slots else (-1, 0)
+    return Batch(state.iteration, state.x[None], [slot])
+
+
+def _take_step(method: Method[S], state: S, batch: Batch, evaluation: Evaluation) -> Step[S]:
+    """Answer a batch and tell the method, also where some queries were not answered."""
+    while True:
+        answers = evaluation.answer(batch)
+        try:
+            return Step(batch, answers, tell_answers(method, state, answers))
+        except UnansweredError as error:
+            if not evaluation.forgive(batch):
+                raise UnansweredError(f"{error} {evaluation.trouble}") from error
+        except EvaluationError as error:
+            present = answers.present()
+            error.points = batch.points[present]
+            error.responses = [answers.responses[row, ...] for row in present]
+            raise

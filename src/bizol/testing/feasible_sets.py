@@ -1,0 +1,98 @@
+"""Does my set answer as a feasible set should?"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bizol.arrays import Point, as_size
+from bizol.feasible_sets import FeasibleSet
+from bizol.feasible_sets.protocol import projection
+from bizol.randomness import generator
+from bizol.testing.laws import require, require_member, unit
+
+
+def check_feasible_set(feasible_set: FeasibleSet, *, trials: int = 50, seed: int = 0) -> None:
+    """Check that an object answers as a feasible set should.
+
+    Args:
+        feasible_set: the set to look at.
+        trials: how many random costs (and points, for `project`) are tried.
+        seed: makes the trials repeatable.
+
+    Example:
+        >>> import bizol
+        >>> check_feasible_set(bizol.Simplex(5))
+
+    """
+    as_size(trials, "check_feasible_set", "trials")
+    require(
+        isinstance(feasible_set, FeasibleSet),
+        "it has dimension, diameter, center, minimize_linear and contains",
+    )
+    n, diameter, center = feasible_set.dimension, feasible_set.diameter, feasible_set.center
+    require(isinstance(n, int) and n >= 1, f"dimension is a positive integer, got {n!r}")
+    require(bool(0 <= diameter < np.inf), f"diameter is finite and not negative, got {diameter!r}")
+    require_member(feasible_set, center, "center")
+    rng = generator(seed)
+    costs = rng.standard_normal((trials, n)) * 10.0 ** rng.integers(-6, 7, size=(trials, 1))
+    costs[: min(n, trials // 2)] = np.eye(n)[: min(n, trials // 2)]
+    costs[-1] = 0.0
+    vertices = np.array([_vertex(feasible_set, cost) for cost in costs])
+    _check_optimality(costs, vertices, center)
+    spread = float(np.linalg.norm(vertices[:, None] - vertices[None], axis=2).max())
+    require(
+        spread <= diameter * (1 + 1e-9) + 1e-300,
+        f"no two points are {spread:g} apart, as the diameter is {diameter:g}",
+    )
+    require_member(feasible_set, vertices.mean(axis=0), "the mean of its vertices (is it convex?)")
+    outside = vertices[0] + (diameter + 1.0) * unit(rng.standard_normal(n))
+    require(
+        not feasible_set.contains(outside),
+        f"a point farther away than its diameter is not contained: {outside}",
+    )
+    onto = projection(feasible_set)
+    if onto is not None:
+        points = vertices.mean(axis=0) + max(diameter, 1.0) * rng.standard_normal((trials, n))
+        for point in np.concatenate([points, vertices]):
+            _check_projection(feasible_set, onto(point.copy()), point, vertices)
+
+
+def _vertex(feasible_set: FeasibleSet, cost: Point) -> Point:
+    given = cost.copy()
+    vertex = feasible_set.minimize_linear(given)
+    require(np.array_equal(given, cost), "minimize_linear leaves the cost it was given alone")
+    require_member(feasible_set, vertex, f"minimize_linear({cost})")
+    kept = vertex.copy()
+    if vertex.flags.writeable:
+        vertex[...] = np.nan  # what was returned is the caller's own
+    again = feasible_set.minimize_linear(given)
+    require(
+        np.array_equal(again, kept),
+        f"the same cost gives the same vertex, got {kept} and then {again}",
+    )
+    return kept
+
+
+def _check_optimality(costs: Point, vertices: Point, center: Point) -> None:
+    values = costs @ np.vstack([vertices, center]).T  # (trials, trials + 1)
+    best = np.diagonal(values)
+    size = np.abs(costs).max(axis=1) * (np.abs(vertices).max() + 1e-300)
+    worse = (best[:, None] - values).max(axis=1) > 1e-7 * size * costs.shape[1]
+    row = int(np.argmax(worse))
+    require(
+        not worse.any(),
+        f"no known point beats minimize_linear({costs[row]}), which returned {vertices[row]}",
+    )
+
+
+def _check_projection(
+    feasible_set: FeasibleSet, nearest: Point, point: Point, vertices: Point
+) -> None:
+    require_member(feasible_set, nearest, f"project({point})")
+    # The projection p of q is the point with ⟨q − p, z − p⟩ ≤ 0 for every z of the set.
+    excess = float(((point - nearest) @ (vertices - nearest).T).max())
+    size = float(np.linalg.norm(point - nearest)) * feasible_set.diameter
+    require(
+        excess <= 1e-7 * size + 1e-12 * feasible_set.diameter**2,
+        f"no point is nearer to {point} than project says, {nearest}",
+    )
