@@ -280,7 +280,7 @@ def test_dask_that_is_not_installed_says_how_to_get_it(monkeypatch: pytest.Monke
         ),
         (
             FOLLOWER + BODY.replace("batch = 3", 'directions = "Up"\nbatch = 3'),
-            r"line 16: method\.directions: there are no",
+            r"line 16: method\.directions: it must be one of Sphere, .*, got 'Up'",
         ),
     ],
 )

@@ -324,7 +324,7 @@ def test_iterate_lets_failures_through() -> None:
         ({"budget": 2.5}, r"minimize\(budget=\.\.\.\) must be a positive integer, got 2.5"),
         (
             {"budget": 20, "method": BiZOL(0.1, 0.1, 10)},
-            r"minimize\(budget=\.\.\.\) must cover one iteration of BiZOL\(.*\), 21 queries, got 20",
+            r"minimize\(budget=\.\.\.\) must cover one iteration of BiZOL.*, 21 queries, got 20",
         ),
         ({"x0": [5, 5, 5]}, r"x0 must lie in the feasible set"),
         ({"seed": -1}, r"seed must be a non-negative integer or None, got -1"),

@@ -22,6 +22,10 @@ Response: TypeAlias = Any  # (m,), an array of the follower's own library
 Responses: TypeAlias = Any  # (q, m), likewise
 
 
+FEW = 2**14
+_ZEROS: NDArray[np.float64] = np.zeros(FEW)
+
+
 class ArgumentError(ValueError):
     """An argument that cannot be used.
 
@@ -132,12 +136,30 @@ def as_response(value: Any) -> Any:
     return np.asarray(value, dtype=np.float64)
 
 
+def as_responses(value: Any) -> Responses:
+    """Take in several responses: an array with one row each, or a list of arrays."""
+    listed = isinstance(value, (list, tuple)) and len(value) > 0
+    if listed and hasattr(value[0], "shape"):
+        return stack([as_response(row) for row in value])
+    return as_response(value)
+
+
 def owned(response: Response) -> Response:
     """Return a copy that nobody else can change, in the library of the response."""
     copy = writable(response)
     if isinstance(copy, np.ndarray):
         copy.setflags(write=False)
     return copy
+
+
+def guarded(responses: Responses) -> Responses:
+    """Return what a follower returned, so that whatever is read-only is nobody else's.
+
+    A read-only array may be a view of a buffer that its maker writes to again.
+    """
+    if isinstance(responses, np.ndarray) and not responses.flags.writeable:
+        return owned(responses)
+    return responses
 
 
 def frozen(response: Response) -> Response:
@@ -242,12 +264,18 @@ def weighted(weights: Point, rows: Responses) -> Response:
 
 def infinite_rows(responses: Responses) -> list[int]:
     """Return the indices of the rows that hold a NaN or an infinity."""
-    is_numpy = isinstance(responses, np.ndarray)
-    if is_numpy and np.count_nonzero(np.isfinite(responses)) == responses.size:
+    if isinstance(responses, np.ndarray) and _is_finite(responses):
         return []
     xp = namespace(responses)
     finite = xp.isfinite(responses)
     return [row for row in range(responses.shape[0]) if not xp.all(finite[row, ...])]
+
+
+def _is_finite(array: NDArray[np.float64]) -> bool:
+    """Whether all numbers are finite; a product with zeros is the fastest way to tell."""
+    if array.size > FEW:
+        return bool(np.count_nonzero(np.isfinite(array)) == array.size)
+    return bool(array.ravel().dot(_ZEROS[: array.size]) == 0.0)  # 0 · ∞ and 0 · NaN are NaN
 
 
 def _is_foreign(value: Any) -> bool:

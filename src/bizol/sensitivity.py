@@ -32,7 +32,7 @@ from bizol.problem import Anchor
 
 def estimate_scale(dimension: int, count: int, spacing: float) -> float:
     """Return n / hB: what B differences over the distance h are multiplied by, in eq. (28)."""
-    return float(dimension / (spacing * count))
+    return dimension / (spacing * count)
 
 
 def average_slopes(
@@ -50,11 +50,11 @@ def average_slopes(
 
     """
     count, dimension = directions.shape[-2:]
+    scale = estimate_scale(dimension, count, spacing)
     if directions.ndim == 2:
-        total = differences @ directions
-    else:
-        total = np.einsum("...b,...bn->...n", differences, directions)
-    return np.asarray(estimate_scale(dimension, count, spacing) * total)
+        averaged: NDArray[np.float64] = scale * (differences @ directions)
+        return averaged
+    return np.asarray(scale * np.einsum("...b,...bn->...n", differences, directions))
 
 
 def frank_wolfe_gap(

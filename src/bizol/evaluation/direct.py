@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import final
 
-from bizol.arrays import Point, Points, Response, Responses, RowStack, owned
+from bizol.arrays import Point, Points, Response, Responses, RowStack, guarded
 from bizol.evaluation.ledger import Ledger
 from bizol.evaluation.outcomes import UnusableResponseError
 from bizol.evaluation.query import Answers, Batch
@@ -105,7 +105,7 @@ class Direct:
         self._ledger.spend(count)
         try:
             answer, infinite = self._question.ask_all(points, seeds)
-            responses = owned(answer)
+            responses = guarded(answer)
             self._ledger.check_size(responses.shape[1])
         except Exception as error:
             which = f"queries {first} to {first + count - 1}"

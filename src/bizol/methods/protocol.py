@@ -6,7 +6,7 @@ with the one function that reads it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import nan
 from typing import Any, Protocol, TypeVar, final, runtime_checkable
@@ -14,8 +14,8 @@ from typing import Any, Protocol, TypeVar, final, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bizol.arrays import ArgumentError, Point, Points, Response, Responses, as_response, stack
-from bizol.evaluation import Answers, Slot
+from bizol.arrays import ArgumentError, Point, Points, Response, Responses, as_responses
+from bizol.evaluation import Answers, Batch, Slot
 from bizol.feasible_sets.protocol import as_member
 from bizol.problem import Anchor, Problem, UnansweredError
 from bizol.sensitivity import Hypergradient
@@ -144,12 +144,22 @@ class Remarking(Protocol):
         ...
 
 
-def slots_of(method: Method[S], state: S, count: int) -> Sequence[Slot]:
-    """Return which of `count` queries is which: what the method says, or their rows."""
+def batches_of(method: Method[S]) -> Callable[[S, float], Batch]:
+    """Return the function from a state, and the lowest value so far, to what is asked there.
+
+    Which query is which the method says, or their rows do. Whether it does is found out once, as
+    the loop has no time to ask again.
+    """
+    ask = method.ask
     if isinstance(method, NamesQueries):
-        named: NamesQueries[S] = method
-        return named.slots(state)
-    return [(row, 0) for row in range(count)]
+        slots: Callable[[S], Sequence[Slot]] = method.slots
+        return lambda state, best: Batch(state.iteration, ask(state), slots(state), best)
+
+    def number_rows(state: S, best: float) -> Batch:
+        points = ask(state)
+        return Batch(state.iteration, points, [(row, 0) for row in range(len(points))], best)
+
+    return number_rows
 
 
 def tell_answers(method: Method[S], state: S, answers: Answers) -> S:
@@ -186,10 +196,7 @@ def first_decision(problem: Problem, x0: ArrayLike | None) -> Point:
 
 def as_rows(responses: Any, asked: int) -> Responses:
     """Return what `tell` was given as an array, one row for each query that was asked."""
-    listed = isinstance(responses, (list, tuple)) and len(responses) > 0
-    if listed and hasattr(responses[0], "shape"):
-        responses = stack([as_response(row) for row in responses])
-    responses = as_response(responses)
+    responses = as_responses(responses)
     if len(responses.shape) != 2:
         raise ValueError(
             f"tell() needs responses of shape ({asked}, m), got {tuple(responses.shape)}."

@@ -9,7 +9,7 @@ from typing import Generic, final
 
 from bizol.evaluation import Answers, Batch, Evaluation
 from bizol.methods import Method
-from bizol.methods.protocol import S, StateLike, slots_of, tell_answers
+from bizol.methods.protocol import S, StateLike, batches_of, tell_answers
 from bizol.problem import EvaluationError, UnansweredError
 
 
@@ -21,12 +21,6 @@ class Step(Generic[S]):
     batch: Batch
     answers: Answers
     state: S
-
-
-def ask(method: Method[S], state: S, *, best: float = nan) -> Batch:
-    """Return what a method asks from a state, which query is which included."""
-    points = method.ask(state)
-    return Batch(state.iteration, points, slots_of(method, state, len(points)), best)
 
 
 def advance(
@@ -47,10 +41,11 @@ def advance(
         lowest: tells the lowest value observed so far, which travels with every batch.
 
     """
+    ask = batches_of(method)
     batch = first
     while not evaluation.spent:
         if batch is None:
-            batch = ask(method, state, best=nan if lowest is None else lowest())
+            batch = ask(state, nan if lowest is None else lowest())
         if not evaluation.affords(batch):
             return
         step = _take_step(method, state, batch, evaluation)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from math import nan
 from pathlib import Path
 from typing import Any, Generic, final
 
@@ -20,10 +21,9 @@ from bizol.evaluation.journal import (
     refuse_other_run,
 )
 from bizol.methods import Foresight, Method
-from bizol.methods.protocol import S
+from bizol.methods.protocol import S, batches_of
 from bizol.problem import Problem
 from bizol.randomness import OUTPUT, generator
-from bizol.run.advance import ask
 from bizol.run.progress import query_bar
 from bizol.run.recorder import Recorder
 from bizol.run.run import Run
@@ -100,7 +100,7 @@ def _begin(
         method = Foresight(workers=width)
     check_method(method)
     state = method.start(problem, x0, seed=spec.get("seed") if order.seed is None else order.seed)
-    batch = ask(method, state)
+    batch = batches_of(method)(state, nan)
     needed = len(batch) * repeats
     if order.budget < needed:
         what = f"must cover one iteration of {method!r}, {needed} queries, got {order.budget}."

@@ -28,9 +28,10 @@ class Recorder:
 
     def record_move(self, move: Move, *, to: Point, queries: int) -> None:
         """Take note of a move and of the decision it led to."""
-        value = move.value
+        anchor = move.anchor
+        value = nan if anchor is None else anchor.value
         self._rows.append((self._moves, queries, value, move.gap_estimate, move.step, move.delta))
-        if move.anchor is not None and (self._best is None or value < self._best.value):
+        if anchor is not None and (self._best is None or value < self._best.value):
             self._best = self._departure(move)
         if self._moves + 1 == self._next_draw:
             # Every decision so far is x_R with the same probability: after the k-th was taken, the

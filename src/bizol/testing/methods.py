@@ -13,7 +13,6 @@ from bizol.methods.protocol import (
     ToleratesGaps,
     radius_of,
     remark_of,
-    slots_of,
 )
 from bizol.problem import Problem, UnansweredError
 from bizol.randomness import generator
@@ -80,7 +79,7 @@ def _check_offers(
 ) -> None:
     """Look at what a method offers beside what it must."""
     if isinstance(method, NamesQueries):
-        _check_slots(list(slots_of(method, state, len(queries))), queries, state.x)
+        _check_slots(list(method.slots(state)), queries, state.x)
     radius = radius_of(method, state)
     require(radius is None or 0 < radius < np.inf, f"radius is positive, got {radius!r}")
     remark = remark_of(state)

@@ -78,6 +78,7 @@ class Probes:
     method: Parameters
     directions: Points
     radius: float
+    steps: Points | None = None  # (2B + 1, n), rows 0, δw, −δw, where they were worked out
 
 
 def check_parameters(method: Parameters) -> None:
@@ -133,23 +134,22 @@ def step_at(method: Parameters, iteration: int) -> float:
 
 
 def probes_at(method: Parameters, state: State) -> Probes:
-    """Return the directions and the radius of this state, computed once for ask and tell."""
+    """Return where the method looks from this state; worked out once for ask and tell."""
     known = state._probes
     if known is None or known.method is not method:
-        directions = draw_directions(method, state)
-        known = Probes(method, directions, radius_at(method, state.iteration))
+        radius = radius_at(method, state.iteration)
+        known = Probes(method, *_draw_at(method, state, radius))
         assign(state, _probes=known)
     return known
 
 
 def around(x: Point, where: Probes) -> Points:
     """Return x, then x + δw, then x − δw for every direction, (2B + 1, n)."""
-    count = len(where.directions)
-    points = np.empty((2 * count + 1, x.size))
-    points[0] = x
-    offsets = where.radius * where.directions
-    np.add(x, offsets, out=points[1 : count + 1])
-    np.subtract(x, offsets, out=points[count + 1 :])
+    steps = where.steps
+    if steps is None:
+        steps = _steps_along(where.directions[None], where.radius)[0]
+    points: Points = x + steps
+    points[0] = x  # also the sign of a zero
     return points
 
 
@@ -173,24 +173,32 @@ def _number_pairs(first: int, count: int, *, anchored: bool, sides: int) -> tupl
 def draw_directions(method: Parameters, state: State) -> Points:
     """Return the directions W_k (B, n), a function of (seed, k).
 
-    Iterations that are drawn together share the random stream of the first of them.
+    The stream of iteration k is that of the first of the iterations that are drawn together.
     """
+    return probes_at(method, state).directions
+
+
+def _draw_at(
+    method: Parameters, state: State, radius: float
+) -> tuple[Points, float, Points | None]:
+    """Return the directions of a state, the radius, and the steps along them if remembered."""
     count = batch_at(method, state.iteration)
     dimension = state.x.size
     if state.redraw:
         again = generator(state.seed, state.iteration, REDRAW, state.redraw)
-        return np.asarray(_draw(method.directions, again, (1, count, dimension))[0])
+        return _draw(method.directions, again, (1, count, dimension))[0], radius, None
     together = iterations_per_draw(method, count, dimension)
     within = state.iteration % together
     key = (state.seed, state.iteration - within)
     shape = (together, count, dimension)
+    constant = None if callable(method.delta) else radius
     if count * dimension > REMEMBERED:
-        return np.asarray(draw_block(method.directions, key, shape)[0])
+        return draw_block(method.directions, key, shape)[within], radius, None
     try:
-        drawn = _draw_block_once(method.directions, key, shape)
+        drawn, steps = _remembered(method.directions, key, shape, constant)
     except TypeError:  # a sampler that cannot be hashed
-        drawn = draw_block(method.directions, key, shape)
-    return np.asarray(drawn[within])
+        return draw_block(method.directions, key, shape)[within], radius, None
+    return drawn[within], radius, None if steps is None else steps[within]
 
 
 def iterations_per_draw(method: Parameters, count: int, dimension: int) -> int:
@@ -221,7 +229,22 @@ def _draw(directions: Directions, rng: Generator, shape: tuple[int, int, int]) -
     return drawn
 
 
-_draw_block_once: Callable[..., Batches] = lru_cache(maxsize=4)(draw_block)
+@lru_cache(maxsize=4)
+def _remembered(
+    directions: Directions,
+    key: tuple[int, int],
+    shape: tuple[int, int, int],
+    radius: float | None,
+) -> tuple[Batches, Batches | None]:
+    """Return a block of directions, and the steps along them where all have the same radius."""
+    drawn = draw_block(directions, key, shape)
+    return drawn, None if radius is None else _steps_along(drawn, radius)
+
+
+def _steps_along(directions: Batches, radius: float) -> Batches:
+    """Return the rows 0, δw, −δw for every direction, (iterations, 2B + 1, n)."""
+    offsets = radius * directions
+    return np.concatenate([np.zeros_like(offsets[:, :1]), offsets, -offsets], axis=1)
 
 
 def _check(method: Parameters, name: Literal["delta", "step", "batch"], value: Any) -> Any:
