@@ -24,11 +24,11 @@ from typing import Any
 import numpy as np
 
 import bizol
-from bizol.followers import AggregativeGame, BoxProjection, QuadraticProgram, TrafficEquilibrium
+from bizol.followers import BoxProjection, QuadraticProgram
 from bizol.methods import open_loop
 from bizol.reproduction.instances import BALL, BOX, tracking_instance
 from tests.misbehaving import Unreliable, saturate
-from tests.problems import Array, quadratic, saturated
+from tests.problems import Array, braess, cournot, quadratic, saturated
 
 GOLDEN = Path(__file__).parent / "data" / "golden.json"
 PACKAGES = ("numpy", "scipy", "highspy", "piqp")
@@ -100,32 +100,13 @@ def program() -> bizol.Problem:
 
 def game() -> bizol.Problem:
     """Three firms that meet in a price."""
-    follower = AggregativeGame(
-        curvature=np.ones((3, 1)),
-        offset=np.array([[-3.0], [-2.0], [-1.0]]),
-        matrix=np.array([[[1.0, 0.0]], [[0.0, 1.0]], [[0.5, 0.5]]]),
-        price=np.array([[2.0]]),
-        lower=np.zeros((3, 1)),
-        upper=np.full((3, 1), 0.9),
-    )
-    return saturated(2, response=follower)
+    return saturated(2, response=cournot())
 
 
 def traffic() -> bizol.Problem:
     """Braess's network with a toll on the bridge and on the first road."""
-    demand = np.zeros((4, 4))
-    demand[0, 3] = 6
-    follower = TrafficEquilibrium(
-        [(0, 1), (0, 2), (1, 2), (1, 3), (2, 3)],
-        [1, 50, 10, 50, 1],
-        [1, 1, 1, 1, 1],
-        demand,
-        tolled=[2, 0],
-        alpha=[10, 0.02, 0.1, 0.02, 10],
-        power=1,
-    )
     return saturated(
-        2, objective=quadratic(3.0), response=follower, feasible_set=bizol.Box([0, 0], [40, 20])
+        2, objective=quadratic(3.0), response=braess(), feasible_set=bizol.Box([0, 0], [40, 20])
     )
 
 

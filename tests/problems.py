@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 import bizol
 from bizol.arrays import Batches, Point
+from bizol.followers import AggregativeGame, TrafficEquilibrium
 
 Array = NDArray[np.float64]
 
@@ -69,3 +70,30 @@ class Counting:
     def __call__(self, x: Point) -> Any:
         self.asked.extend(np.atleast_2d(x).copy())
         return self.answer(x)
+
+
+def cournot() -> AggregativeGame:
+    """Three firms with a capacity each that meet in a price."""
+    return AggregativeGame(
+        curvature=np.ones((3, 1)),
+        offset=np.array([[-3.0], [-2.0], [-1.0]]),
+        matrix=np.array([[[1.0, 0.0]], [[0.0, 1.0]], [[0.5, 0.5]]]),
+        price=np.array([[2.0]]),
+        lower=np.zeros((3, 1)),
+        upper=np.full((3, 1), 0.9),
+    )
+
+
+def braess() -> TrafficEquilibrium:
+    """Two roads and a bridge between them, which is tolled, and so is one of the roads."""
+    demand = np.zeros((4, 4))
+    demand[0, 3] = 6
+    return TrafficEquilibrium(
+        [(0, 1), (0, 2), (1, 2), (1, 3), (2, 3)],
+        [1, 50, 10, 50, 1],
+        [1, 1, 1, 1, 1],
+        demand,
+        tolled=[2, 0],
+        alpha=[10, 0.02, 0.1, 0.02, 10],
+        power=1,
+    )

@@ -1,5 +1,4 @@
-"""Every example and every Python block of README and docs/followers.md runs; the gallery keeps its
-word."""
+"""Every example and every Python block of three pages runs; the gallery keeps its word."""
 
 from __future__ import annotations
 
@@ -30,7 +29,7 @@ EXAMPLES = [
 ]
 PAGES = {
     page: re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), flags=re.DOTALL)
-    for page in ("README.md", "docs/followers.md")
+    for page in ("README.md", "docs/contracts.md", "docs/followers.md")
 }
 
 

@@ -343,6 +343,15 @@ def test_a_hanging_query_takes_its_whole_process_group_along(tmp_path: Path) -> 
     gone(int((tmp_path / "pid").read_text()))
 
 
+def test_the_processes_of_isolated_queries_end_with_the_run(tmp_path: Path) -> None:
+    problem = saturated(response=Logging(tmp_path / "log"))
+    bizol.minimize(problem, method=METHOD, budget=14, seed=0, isolate=True, workers=2)
+    processes = {int(line.split()[0]) for line in _lines(tmp_path / "log")}
+    assert os.getpid() not in processes
+    for pid in processes:
+        gone(pid)
+
+
 def test_a_follower_that_cannot_travel_is_refused_with_a_way_out(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -198,7 +198,6 @@ MAY_LOOK = {
     "arrays.py": "array libraries",
     "command_line/run_file.py": "what a run file names",
     "evaluation/journal/fingerprint.py": "names of functions, fields of records",
-    "feasible_sets/protocol.py": "the accessors of a set's optional members",
     "followers/estimator.py": "estimators of scikit-learn",
     "followers/http.py": "errors of urllib",
     "problem/objective.py": "numbers and arrays that an objective returned",

@@ -11,7 +11,7 @@ import pytest
 import bizol
 from bizol import BiZOL, Box
 from bizol.testing import check_feasible_set, check_follower, check_method
-from tests.problems import saturated
+from tests.problems import Array, saturated
 
 
 class Interval:
@@ -278,3 +278,18 @@ def test_a_batch_whose_rows_mix_is_caught() -> None:
         check_follower(
             lambda x: x + x.mean(), Box(-np.ones(2), np.ones(2)), delta=0.1, vectorized=True
         )
+
+
+def test_a_set_that_is_wrong_about_its_widths_is_caught() -> None:
+    class Narrow:
+        dimension, diameter, center = 2, 3.0, np.zeros(2)
+        widths = np.array([2.0, 0.01])
+
+        def minimize_linear(self, cost: Array) -> Array:
+            return np.where(cost < 0, 1.0, -1.0)
+
+        def contains(self, point: Array, tolerance: float = 1e-9) -> bool:
+            return bool((np.abs(point) <= 1 + tolerance).all())
+
+    with pytest.raises(AssertionError, match="along coordinate 1 two points are 2 apart"):
+        check_feasible_set(Narrow())

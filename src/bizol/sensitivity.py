@@ -28,6 +28,7 @@ from bizol.arrays import (
 )
 from bizol.feasible_sets import FeasibleSet
 from bizol.problem import Anchor
+from bizol.records import quick
 
 
 def estimate_scale(dimension: int, count: int, spacing: float) -> float:
@@ -96,6 +97,9 @@ class Sensitivity:
         return scale * (self.differences.T @ self.directions)
 
 
+make_sensitivity = quick(Sensitivity)
+
+
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Hypergradient:
@@ -105,9 +109,12 @@ class Hypergradient:
     value: Point
 
 
+make_hypergradient = quick(Hypergradient)
+
+
 def anchor_hypergradient(anchor: Anchor, sensitivity: Sensitivity) -> Hypergradient:
     """Combine exact partial gradients and estimated sensitivity: ĝ = d_x + Ĵᵀd_y, eq. (29)."""
-    return Hypergradient(anchor.at, anchor.grad_x + sensitivity.pull_back(anchor.grad_y))
+    return make_hypergradient(anchor.at, anchor.grad_x + sensitivity.pull_back(anchor.grad_y))
 
 
 @final

@@ -175,7 +175,7 @@ def certify(
     follower = feasible_set.diameter * estimate.at.size * tolerance * slope / delta
     low = max(0.0, _cross_fit_lower_limit(feasible_set, estimate, risk) - follower)
     return Certificate(
-        at=estimate.at,
+        at=estimate.at.copy(),
         delta=delta,
         gap=gap,
         interval=(min(low, gap), gap + sampling + follower),

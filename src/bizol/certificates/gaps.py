@@ -96,7 +96,7 @@ def _measure_gap(
     """Return the gap of a (sub)gradient, with the vertex that attains it."""
     vertex, gap = frank_wolfe_gap(feasible_set, gradient.at, gradient.value)
     return ExactGap(
-        at=gradient.at,
+        at=gradient.at.copy(),
         kind=kind,
         gap=float(gap),
         hypergradient=gradient,

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import final
 
 from bizol.arrays import Point, Points, Response, Responses, RowStack, guarded
 from bizol.evaluation.ledger import Ledger
 from bizol.evaluation.outcomes import UnusableResponseError
-from bizol.evaluation.query import Answers, Batch
+from bizol.evaluation.query import Answers, Batch, make_answers
 from bizol.evaluation.question import Question
 from bizol.problem import EvaluationError, Problem
+from bizol.problem.follower import close
 from bizol.randomness import FOLLOWER, seed_of
 
 
@@ -54,7 +56,8 @@ class Direct:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Nothing was opened."""
+        """Let the follower end what it holds."""
+        close(self._question.response)
 
     @property
     def queries(self) -> int:
@@ -68,7 +71,7 @@ class Direct:
 
     def affords(self, batch: Batch) -> bool:
         """Whether the budget covers a batch."""
-        return self._ledger.affords(len(batch))
+        return self._ledger.affords(len(batch.points))
 
     def forgive(self, batch: Batch) -> bool:
         """Return False: no query was given up, so none can be given another chance."""
@@ -76,7 +79,7 @@ class Direct:
 
     def answer(self, batch: Batch) -> Answers:
         """Return the answers to a batch, all of them."""
-        return Answers(self.ask(batch.points))
+        return make_answers(self.ask(batch.points))
 
     def ask(self, points: Points, *, seeds: list[int] | None = None) -> Responses:
         """Return the responses (q, m) to decisions (q, n), in their order, read-only.
@@ -89,24 +92,29 @@ class Direct:
             EvaluationError: naming the query that failed; it carries the answers before that one.
 
         """
-        if not self._ledger.affords(len(points)):
-            raise ValueError(
-                f"{len(points)} queries exceed the budget: "
-                f"{self.queries} of {self._ledger.budget} are spent."
-            )
-        given = self._seeds(len(points)) if seeds is None else list[int | None](seeds)
-        if self._question.vectorized:
-            return self._all_at_once(points, given)
-        return self._in_turn(points, given)
-
-    def _all_at_once(self, points: Points, seeds: list[int | None]) -> Responses:
-        first = self.queries
+        ledger = self._ledger
         count = len(points)
-        self._ledger.spend(count)
+        if not ledger.affords(count):
+            raise ValueError(
+                f"{count} queries exceed the budget: {ledger.queries} of {ledger.budget} are spent."
+            )
+        if seeds is not None:
+            seeds = list(seeds)
+        elif self._question.seeded:
+            seeds = self._draw_seeds(count)
+        if self._question.vectorized:
+            return self._all_at_once(points, seeds)
+        return self._in_turn(points, [None] * count if seeds is None else seeds)
+
+    def _all_at_once(self, points: Points, seeds: list[int] | None) -> Responses:
+        ledger = self._ledger
+        first = ledger.queries
+        count = len(points)
+        ledger.spend(count)
         try:
             answer, infinite = self._question.ask_all(points, seeds)
             responses = guarded(answer)
-            self._ledger.check_size(responses.shape[1])
+            ledger.check_size(responses.shape[1])
         except Exception as error:
             which = f"queries {first} to {first + count - 1}"
             raise _failure(which, error, "Problem(response=..., vectorized=True)") from error
@@ -118,10 +126,10 @@ class Direct:
                 points=points[good],
                 responses=[responses[row, ...] for row in good],
             )
-        self._ledger.admit(points[0], responses[0, ...], count=count)
+        ledger.admit_all(points, responses)
         return responses
 
-    def _in_turn(self, points: Points, seeds: list[int | None]) -> Responses:
+    def _in_turn(self, points: Points, seeds: Sequence[int | None]) -> Responses:
         rows = RowStack(len(points))
         try:
             for point, seed in zip(points, seeds, strict=True):
@@ -142,9 +150,7 @@ class Direct:
             raise _failure(f"query {query}", error, f"The response to query {query}") from error
         return response
 
-    def _seeds(self, count: int) -> list[int | None]:
-        if not self._question.seeded:
-            return [None] * count
+    def _draw_seeds(self, count: int) -> list[int]:
         first = self.queries
         return [seed_of(self._seed, *FOLLOWER, query) for query in range(first, first + count)]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from math import inf
 from typing import final
 
-from bizol.arrays import Point, Response
+from bizol.arrays import Point, Points, Response, Responses
 from bizol.evaluation.outcomes import UnusableResponseError
 
 
@@ -54,11 +54,21 @@ class Ledger:
             what = f"must have the size of the first one, {self._size}, got {size}"
             raise UnusableResponseError("shape", what)
 
-    def admit(self, x: Point, response: Response, *, count: int = 1) -> None:
-        """Take note of an answer; of several that came together, the first and how many."""
+    def admit(self, x: Point, response: Response) -> None:
+        """Take note of an answer."""
         if self._size is None:
-            self._size = int(response.shape[0])
-            if self._examine is not None:
-                self._examine(x, response)
+            self._admit_first(x, response)
         if self._report is not None:
-            self._report(count)
+            self._report(1)
+
+    def admit_all(self, points: Points, responses: Responses) -> None:
+        """Take note of answers that came together."""
+        if self._size is None:
+            self._admit_first(points[0], responses[0, ...])
+        if self._report is not None:
+            self._report(len(points))
+
+    def _admit_first(self, x: Point, response: Response) -> None:
+        self._size = int(response.shape[0])
+        if self._examine is not None:
+            self._examine(x, response)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bizol.arrays import Point, Points, Response, Responses
+from bizol.records import quick
 
 Slot: TypeAlias = tuple[int, int]  # which query of an iteration: its number and its sign
 Key: TypeAlias = tuple[int, int, int, int]  # iteration, slot, sign, replicate
@@ -68,6 +69,10 @@ class Answers:
         if self.answered is None:
             return list(range(self.responses.shape[0]))
         return [int(row) for row in np.flatnonzero(self.answered)]
+
+
+make_batch = quick(Batch)
+make_answers = quick(Answers)
 
 
 def name_of(key: Key) -> str:

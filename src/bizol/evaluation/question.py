@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -55,7 +56,9 @@ class Question:
             raise UnusableResponseError("infinite", "is not finite")
         return response
 
-    def ask_all(self, points: Points, seeds: list[int | None]) -> tuple[Responses, list[int]]:
+    def ask_all(
+        self, points: Points, seeds: Sequence[int | None] | None
+    ) -> tuple[Responses, list[int]]:
         """Return the responses (k, m) of a vectorized follower, and the rows that are not finite.
 
         Raises:
@@ -65,12 +68,12 @@ class Question:
         given = points.copy()
         answer = self.response(given, seed=seeds) if self.seeded else self.response(given)
         rows = as_response(answer)
-        shape = tuple(rows.shape)
+        shape = rows.shape
         if len(shape) != 2 or shape[0] != len(points) or shape[1] == 0:
             raise UnusableResponseError(
                 "shape",
                 "must have one row per query: "
-                f"given shape {points.shape} it must have ({len(points)}, m), got {shape}",
+                f"given shape {points.shape} it must have ({len(points)}, m), got {tuple(shape)}",
             )
         return rows, infinite_rows(rows)
 

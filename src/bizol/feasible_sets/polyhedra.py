@@ -65,7 +65,7 @@ class Box:
 
     def minimize_linear(self, cost: Point) -> Point:
         """Take the bound each coordinate prefers."""
-        return np.where(cost < 0, self.upper, self.lower)  # ties go to the lower bound
+        return np.where(cost < 0.0, self.upper, self.lower)  # ties go to the lower bound
 
     def contains(self, point: Point, tolerance: float = 1e-9) -> bool:
         """Whether every coordinate keeps its bounds."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import sqrt
-from typing import Protocol, runtime_checkable
+from typing import Protocol, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -55,23 +55,40 @@ class ProjectableSet(FeasibleSet, Protocol):
         ...
 
 
+class MeasuredSet(FeasibleSet, Protocol):
+    """A feasible set that knows how far it extends along each coordinate."""
+
+    @property
+    def widths(self) -> Point:
+        """The largest differences between two points of X, coordinate by coordinate (n,).
+
+        A set with both `widths` and `project` has coordinates of unequal width in separate factors
+        only.
+        """
+        ...
+
+
 def projection(feasible_set: FeasibleSet) -> Callable[[Point], Point] | None:
-    """Return the projection onto the set, or None where it offers none."""
-    return getattr(feasible_set, "project", None)
+    """Return the projection onto the set, or None where it offers none.
+
+    A composed set offers one exactly where its parts do, so it is asked for, not looked up.
+    """
+    try:
+        return cast(ProjectableSet, feasible_set).project
+    except AttributeError:
+        return None
 
 
 def widths(feasible_set: FeasibleSet) -> Point:
     """Return how far the set extends along each coordinate.
 
-    These are its `widths`; a set without them is taken to be equally wide along all coordinates. A
-    set with both `widths` and a projection has coordinates of unequal width in separate factors
-    only.
+    A set that does not know is taken to be equally wide along all of them.
     """
-    known: Point | None = getattr(feasible_set, "widths", None)
-    if known is not None:
-        return known
-    n = feasible_set.dimension
-    return np.full(n, feasible_set.diameter / sqrt(n))
+    try:
+        return cast(MeasuredSet, feasible_set).widths
+    except AttributeError:
+        n = feasible_set.dimension
+        return np.full(n, feasible_set.diameter / sqrt(n))
 
 
 def as_member(value: ArrayLike, feasible_set: FeasibleSet, owner: str, name: str = "") -> Point:

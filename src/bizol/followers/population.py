@@ -15,6 +15,8 @@ from bizol.followers.projections import BallProjection, BoxProjection, SimplexPr
 from bizol.problem import ResponseError
 from bizol.problem.follower import tolerance_of
 from bizol.records import assign
+from bizol.structure.clarke import limiting_jacobians
+from bizol.structure.protocols import KnownJacobians
 
 
 @final
@@ -74,10 +76,21 @@ class Population:
             answers = [future.result() for future in futures]
         return np.concatenate(answers, axis=-1)
 
-    def limiting_jacobians(self, x: Point, tolerance: float = 1e-9) -> list[Points]:
-        """Return the Jacobians of the pieces around x, if at most one agent is at a kink there."""
-        agents: tuple[Any, ...] = self.followers
-        return _stack_jacobians([agent.limiting_jacobians(x, tolerance) for agent in agents])
+    def limiting_jacobians(self, x: Point, tolerance: float | None = None) -> list[Points]:
+        """Return the Jacobians of the pieces around x, if at most one agent is at a kink there.
+
+        By default each agent has a tolerance of its own.
+        """
+        found: list[list[Points]] = []
+        for index, agent in enumerate(self.followers):
+            if not isinstance(agent, KnownJacobians):
+                raise ValueError(
+                    f"Population: agent {index} does not tell its Jacobians (limiting_jacobians), "
+                    f"it is a black box. What is possible without: bizol.certify, the Bi-ZOL gap "
+                    f"from queries alone."
+                )
+            found.append(limiting_jacobians(agent, x, tolerance))
+        return _stack_jacobians(found)
 
     def _ask(self, agent: int, x: Point) -> Any:
         try:
@@ -171,7 +184,15 @@ class ProjectionPopulation:
         return SimplexProjection(matrix, offset, float(np.asarray(self.total)[index]))
 
     def limiting_jacobians(self, x: Point, tolerance: float = 1e-9) -> list[Points]:
-        """Return the Jacobians of the pieces around x, if at most one agent is at a kink there."""
+        """Return the Jacobians of the pieces around x.
+
+        Of boxes all, however many agents are at a kink; of balls and totals, if at most one is.
+        """
+        if self.lower is not None and self.upper is not None:
+            matrix = self.matrix.reshape(-1, self.matrix.shape[2])
+            limits = self.lower.ravel(), self.upper.ravel()
+            together = BoxProjection(matrix, self.offset.ravel(), *limits)
+            return together.limiting_jacobians(x, tolerance)
         agents = [self.agent(index) for index in range(len(self.matrix))]
         return _stack_jacobians([agent.limiting_jacobians(x, tolerance) for agent in agents])
 

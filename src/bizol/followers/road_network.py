@@ -90,8 +90,8 @@ class RoadNetwork:
         links = self.trace_routes(self.cheapest(costs)[1], every)
         return Routes(links, every, self.trips.copy(), self.trips)
 
-    def cycles(self, costs: Point, tolerance: float) -> Points:
-        """Return a basis (links, r) of the cycles of links on cheapest routes.
+    def cycles(self, costs: Point, tolerance: float, *, among: NDArray[np.bool_]) -> Points:
+        """Return a basis (links, r) of the cycles of links on cheapest routes, of some links.
 
         The cycles are found origin by origin and then put together.
         """
@@ -101,7 +101,7 @@ class RoadNetwork:
         tail, head = self.ends.T
         for row, _ in enumerate(self.origins):
             over = distance[row, tail] + costs - distance[row, head]
-            tight = np.flatnonzero(over <= tolerance * costs.max())
+            tight = np.flatnonzero((over <= tolerance * costs.max()) & among)
             balance = np.zeros((nodes, tight.size))
             balance[tail[tight], np.arange(tight.size)] = -1.0
             balance[head[tight], np.arange(tight.size)] += 1.0

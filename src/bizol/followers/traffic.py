@@ -140,19 +140,38 @@ class TrafficEquilibrium:
         return self._network.gap(costs, flows, self._network.cheapest(costs)[0])
 
     def limiting_jacobians(self, x: Point, tolerance: float = 1e-5) -> list[Points]:
-        """Return the Jacobian, for an x where no route is about to be taken up or left.
+        """Return the Jacobian, or the two where drivers are about to take up a route or leave it.
 
         Flows move along cycles of links on cheapest routes (within the relative tolerance), so that
         these stay equally cheap: dv = −B (Bᵀ c′ B)⁻¹ Bᵀ dx, where the columns of B span the cycles.
+        Where a cheapest route has a link that nobody uses, x is at a kink: on one side of it the
+        cycles of that link take part, on the other they do not.
+
+        Raises:
+            ValueError: where several routes are about to be taken up or left.
+
         """
         flows, _ = self._equilibrium(x)
         costs = self.cost(flows, x)
-        cycles = self._network.cycles(costs, tolerance)
-        slopes = self.cost_slope(flows)
+        everything = np.ones(len(flows), dtype=bool)
+        cycles = self._network.cycles(costs, tolerance, among=everything)
+        used = flows > tolerance * flows.max()
+        without = self._network.cycles(costs, tolerance, among=used)
+        kinks = cycles.shape[1] - without.shape[1]
+        if kinks > 1:
+            raise ValueError(
+                f"TrafficEquilibrium: several routes are about to be taken up or left at x = {x}: "
+                f"which of them go together is not looked into."
+            )
+        sides = [cycles] if kinks == 0 else [cycles, without]
+        return [self._jacobian_along(side, flows) for side in sides]
+
+    def _jacobian_along(self, cycles: Points, flows: Point) -> Points:
+        """Return how flows move with the tolls along cycles (links, r)."""
         tolls = np.zeros((len(flows), self.tolled.size))
         tolls[self.tolled, np.arange(self.tolled.size)] = 1.0
-        inner = cycles.T @ (slopes[:, None] * cycles)
-        return [-cycles @ np.linalg.solve(inner, cycles.T @ tolls)]
+        inner = cycles.T @ (self.cost_slope(flows)[:, None] * cycles)
+        return np.asarray(-cycles @ np.linalg.solve(inner, cycles.T @ tolls))
 
     def _tolls(self, x: Point) -> Point:
         tolls = np.zeros(len(self.links))

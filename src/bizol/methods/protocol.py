@@ -16,8 +16,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from bizol.arrays import ArgumentError, Point, Points, Response, Responses, as_responses
 from bizol.evaluation import Answers, Batch, Slot
+from bizol.evaluation.query import make_batch
 from bizol.feasible_sets.protocol import as_member
 from bizol.problem import Anchor, Problem, UnansweredError
+from bizol.records import quick
 from bizol.sensitivity import Hypergradient
 
 
@@ -45,6 +47,9 @@ class Move:
     def value(self) -> float:
         """φ(x_k, y(x_k)); NaN where it was not observed."""
         return nan if self.anchor is None else self.anchor.value
+
+
+make_move = quick(Move)
 
 
 class StateLike(Protocol):
@@ -153,11 +158,11 @@ def batches_of(method: Method[S]) -> Callable[[S, float], Batch]:
     ask = method.ask
     if isinstance(method, NamesQueries):
         slots: Callable[[S], Sequence[Slot]] = method.slots
-        return lambda state, best: Batch(state.iteration, ask(state), slots(state), best)
+        return lambda state, best: make_batch(state.iteration, ask(state), slots(state), best)
 
     def number_rows(state: S, best: float) -> Batch:
         points = ask(state)
-        return Batch(state.iteration, points, [(row, 0) for row in range(len(points))], best)
+        return make_batch(state.iteration, points, [(row, 0) for row in range(len(points))], best)
 
     return number_rows
 
@@ -197,12 +202,9 @@ def first_decision(problem: Problem, x0: ArrayLike | None) -> Point:
 def as_rows(responses: Any, asked: int) -> Responses:
     """Return what `tell` was given as an array, one row for each query that was asked."""
     responses = as_responses(responses)
-    if len(responses.shape) != 2:
-        raise ValueError(
-            f"tell() needs responses of shape ({asked}, m), got {tuple(responses.shape)}."
-        )
-    if responses.shape[0] != asked:
-        raise ValueError(
-            f"tell() needs one response per query: asked {asked}, got {responses.shape[0]}."
-        )
+    shape = responses.shape
+    if len(shape) != 2:
+        raise ValueError(f"tell() needs responses of shape ({asked}, m), got {tuple(shape)}.")
+    if shape[0] != asked:
+        raise ValueError(f"tell() needs one response per query: asked {asked}, got {shape[0]}.")
     return responses

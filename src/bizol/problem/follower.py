@@ -16,9 +16,12 @@ ACCEPTED_ERROR = 0.1  # of a typical slope: the error of an estimate that is acc
 
 
 class Follower(Protocol):
-    """The response y(x): single-valued, Lipschitz, possibly with kinks."""
+    """The response y(x): single-valued, Lipschitz, possibly with kinks.
 
-    def __call__(self, x: Any, /) -> Any:
+    Called as `follower(x)`, or as `follower(x, seed=...)` where it takes a seed.
+    """
+
+    def __call__(self, *decision: Any, **seed: Any) -> Any:
         """Return y (m,) for x (n,); with `Problem(vectorized=True)`, (k, m) for (k, n)."""
         ...
 
@@ -77,7 +80,7 @@ class Closes(Protocol):
     """A follower that holds something, such as processes, to be let go of when a run ends."""
 
     def close(self) -> None:
-        """Let go of it; calling twice does no harm."""
+        """Let go of it; calling twice does no harm, and the follower may be asked again."""
         ...
 
 

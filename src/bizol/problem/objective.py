@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from bizol.arrays import ArgumentError, Point, Points, Response, Responses, namespace, to_numpy
 from bizol.problem.errors import EvaluationError
-from bizol.records import assign
+from bizol.records import assign, quick
 
 NAMES = ("value", "grad_x", "grad_y")
 
@@ -27,6 +27,9 @@ class Anchor:
     value: float
     grad_x: Point  # d_x (n,)
     grad_y: Response  # d_y (m,), in the follower's array library
+
+
+make_anchor = quick(Anchor)
 
 
 @runtime_checkable
@@ -117,20 +120,24 @@ class Objective:
 
     def anchor(self, x: Point, y: Response) -> Anchor:
         """Evaluate φ, ∇₁φ and ∇₂φ at one observed pair."""
-        if (examined := self._recall(x, y)) is not None:
+        if self._examined is not None and (examined := self._recall(x, y)) is not None:
             return replace(examined, at=x, response=y)
         if self.joint is None:
-            value, grad_x, grad_y = (self._call(name, x, y) for name in NAMES)
+            value, grad_x, grad_y = [self._call(name, x, y) for name in NAMES]
         else:
-            value, grad_x, grad_y = _all_three(self.joint, x, y)
+            try:
+                value, grad_x, grad_y = self.joint(x, y)
+            except Exception as error:
+                raise _failure("joint", error) from error
         grad_x = _as_gradient("grad_x", grad_x)
         if isinstance(y, np.ndarray):
             grad_y = _as_gradient("grad_y", grad_y)
         if grad_x.shape != x.shape:
             raise _misshaped("grad_x", "the shape of x", x.shape, grad_x.shape)
-        if not hasattr(grad_y, "shape") or grad_y.shape != y.shape:
+        if getattr(grad_y, "shape", None) != y.shape:
             raise _misshaped("grad_y", "the shape of y", y.shape, np.shape(grad_y))
-        return Anchor(at=x, response=y, value=_as_number(value, x), grad_x=grad_x, grad_y=grad_y)
+        number = _as_number(value, x)
+        return make_anchor(at=x, response=y, value=number, grad_x=grad_x, grad_y=grad_y)
 
     def values(self, points: Points, responses: Responses) -> NDArray[np.float64]:
         """Evaluate φ at q observed pairs, (q, n) and (q, m)."""
@@ -183,14 +190,6 @@ class Objective:
                 f"given 1 pair it returned shape {tuple(np.shape(rows))}."
             )
         return rows[0, ...] if hasattr(rows, "shape") else rows[0]
-
-
-def _all_three(joint: Callable[[Any, Any], Any], x: Point, y: Response) -> tuple[Any, Any, Any]:
-    try:
-        value, grad_x, grad_y = joint(x, y)
-    except Exception as error:
-        raise _failure("joint", error) from error
-    return value, grad_x, grad_y
 
 
 def _failure(name: str, error: Exception) -> EvaluationError:

@@ -11,6 +11,7 @@ from bizol.evaluation import Answers, Batch, Evaluation
 from bizol.methods import Method
 from bizol.methods.protocol import S, StateLike, batches_of, tell_answers
 from bizol.problem import EvaluationError, UnansweredError
+from bizol.records import quick
 
 
 @final
@@ -21,6 +22,9 @@ class Step(Generic[S]):
     batch: Batch
     answers: Answers
     state: S
+
+
+make_step = quick(Step)
 
 
 def advance(
@@ -69,7 +73,7 @@ def _take_step(method: Method[S], state: S, batch: Batch, evaluation: Evaluation
     while True:
         answers = evaluation.answer(batch)
         try:
-            return Step(batch, answers, tell_answers(method, state, answers))
+            return make_step(batch, answers, tell_answers(method, state, answers))
         except UnansweredError as error:
             if not evaluation.forgive(batch):
                 raise UnansweredError(f"{error} {evaluation.trouble}") from error

@@ -134,7 +134,8 @@ def _journaled_width(spec: dict[str, Any]) -> int | None:
     """Return how many questions at a time the default method asked in the run of a journal."""
     if "width" in spec:
         return int(spec["width"])
+    if "method" not in spec:
+        return None
     # Journals of earlier versions do not say: it is the width of the method they name.
     widths = range(1, 1025)
-    method = spec.get("method")
-    return next((w for w in widths if describe_method(Foresight(workers=w)) == method), None)
+    return next((w for w in widths if repr(Foresight(workers=w)) == spec["method"]), None)

@@ -88,7 +88,8 @@ class Run(Generic[S]):
         radius = radius_of(self._method, self._state)
         if radius is not None:
             self._smallest = needed_radius(self._problem.response, self._problem.feasible_set)
-            self._doubt(radius)
+            if radius < self._smallest:
+                self._doubt(radius)
         if stop is not None and stop(self._state):
             self._stopped = True
             return
@@ -101,8 +102,9 @@ class Run(Generic[S]):
         )
         for step in steps:
             self._record(step)
-            if step.state.move is not None and step.state.move.delta < self._smallest:
-                self._doubt(step.state.move.delta)
+            move = step.state.move
+            if move is not None and move.delta < self._smallest:
+                self._doubt(move.delta)
             if stop is not None and stop(step.state):
                 self._stopped = True
                 return
@@ -155,18 +157,19 @@ class Run(Generic[S]):
     def _record(self, step: Step[S]) -> None:
         state = step.state
         move = state.move
-        moved = move is not None and move is not self._state.move
+        if move is self._state.move:
+            move = None  # the same one: the directions are drawn again
         self._state = state
-        if move is not None and moved:
+        if move is not None:
             self._recorder.record_move(move, to=state.x, queries=self._evaluation.queries)
         if self._meter is not None:
-            self._meter.take(step.batch, step.answers, move if moved else None)
+            self._meter.take(step.batch, step.answers, move)
 
     def _doubt(self, radius: float) -> None:
         """Warn of a radius that is too small for the follower's tolerance, once."""
-        if doubt := doubt_radius(self._problem.response, self._problem.feasible_set, radius):
-            warnings.warn(doubt, stacklevel=5)  # at the caller of `minimize`
-            self._smallest = 0.0
+        doubt = doubt_radius(self._problem.response, self._problem.feasible_set, radius)
+        warnings.warn(doubt, stacklevel=5)  # at the caller of `minimize`
+        self._smallest = 0.0
 
     def _describe_unanswered(self) -> str:
         count = self._evaluation.unanswered

@@ -6,7 +6,7 @@ import numpy as np
 
 from bizol.arrays import Point, as_size
 from bizol.feasible_sets import FeasibleSet
-from bizol.feasible_sets.protocol import projection
+from bizol.feasible_sets.protocol import projection, widths
 from bizol.randomness import generator
 from bizol.testing.laws import require, require_member, unit
 
@@ -50,11 +50,26 @@ def check_feasible_set(feasible_set: FeasibleSet, *, trials: int = 50, seed: int
         not feasible_set.contains(outside),
         f"a point farther away than its diameter is not contained: {outside}",
     )
+    _check_widths(feasible_set, vertices)
     onto = projection(feasible_set)
     if onto is not None:
         points = vertices.mean(axis=0) + max(diameter, 1.0) * rng.standard_normal((trials, n))
         for point in np.concatenate([points, vertices]):
             _check_projection(feasible_set, onto(point.copy()), point, vertices)
+
+
+def _check_widths(feasible_set: FeasibleSet, vertices: Point) -> None:
+    """Require that widths are about how far the set extends: within √n, as a part may not know."""
+    wide = widths(feasible_set)
+    n = feasible_set.dimension
+    require(np.shape(wide) == (n,), f"widths has shape ({n},), got {np.shape(wide)}")
+    extent = np.ptp(vertices, axis=0)
+    worst = int(np.argmax(extent - np.sqrt(n) * wide))
+    require(
+        bool(extent[worst] <= np.sqrt(n) * wide[worst] * (1 + 1e-9) + 1e-12),
+        f"it is about as wide as its widths say; along coordinate {worst} two points are "
+        f"{extent[worst]:g} apart, and widths says {wide[worst]:g}",
+    )
 
 
 def _vertex(feasible_set: FeasibleSet, cost: Point) -> Point:

@@ -115,6 +115,7 @@ def check_follower(
     if isinstance(follower, KnownJacobians):
         _check_jacobians(asked, follower, points[:trials])
     _check_service(follower)
+    asked.answers(points[:1], "a point of the set, after it was closed")
     return FollowerCheck(
         dimensions=(n, answers.shape[1]),
         repeatability=repeatability,

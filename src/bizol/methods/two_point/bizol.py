@@ -25,7 +25,7 @@ from bizol.methods.two_point.probing import (
 from bizol.methods.two_point.schedules import Schedule
 from bizol.methods.two_point.stepping import keep_answered, move_on, redraw
 from bizol.problem import Problem
-from bizol.sensitivity import Sensitivity, anchor_hypergradient
+from bizol.sensitivity import anchor_hypergradient, make_sensitivity
 
 
 @final
@@ -100,7 +100,7 @@ class BiZOL:
     def _move(self, state: State, where: Probes, rows: Responses) -> State:
         count = len(where.directions)
         anchor = state.problem.objective.anchor(state.x, owned(rows[0, ...]))
-        sensitivity = Sensitivity(
+        sensitivity = make_sensitivity(
             at=state.x,
             radius=where.radius,
             directions=where.directions,

@@ -19,7 +19,7 @@ from bizol.methods.protocol import Move, first_decision
 from bizol.methods.two_point.schedules import AdaptiveStep, Schedule
 from bizol.problem import Problem
 from bizol.randomness import REDRAW, as_seed, generator
-from bizol.records import assign
+from bizol.records import assign, assign_field, quick
 
 # Seeding a generator costs as much as drawing a thousand numbers, so where directions are few and
 # short, those of several iterations are drawn together.
@@ -67,7 +67,8 @@ class State:
     move: Move | None = None
     memory: Any = None  # what is remembered of the response, by methods with memory
     redraw: int = 0  # how often the directions were drawn again, because too few were answered
-    _probes: Probes | None = field(default=None, init=False, repr=False)  # for ask and tell
+    # Where a method looks from here, and which one: for ask and tell.
+    _probes: tuple[Parameters, Probes] | None = field(default=None, init=False, repr=False)
 
 
 @final
@@ -75,10 +76,13 @@ class State:
 class Probes:
     """The directions W_k (B, n) and the radius δ_k that a method uses in a state."""
 
-    method: Parameters
     directions: Points
     radius: float
-    steps: Points | None = None  # (2B + 1, n), rows 0, δw, −δw, where they were worked out
+    steps: Points | None = None  # (2B + 1, n), rows −0, δw, −δw, where they were worked out
+
+
+make_state = quick(State)
+make_probes = quick(Probes)
 
 
 def check_parameters(method: Parameters) -> None:
@@ -136,11 +140,11 @@ def step_at(method: Parameters, iteration: int) -> float:
 def probes_at(method: Parameters, state: State) -> Probes:
     """Return where the method looks from this state; worked out once for ask and tell."""
     known = state._probes
-    if known is None or known.method is not method:
-        radius = radius_at(method, state.iteration)
-        known = Probes(method, *_draw_at(method, state, radius))
-        assign(state, _probes=known)
-    return known
+    if known is not None and known[0] is method:
+        return known[1]
+    probes = _draw_probes(method, state)
+    assign_field(state, "_probes", (method, probes))
+    return probes
 
 
 def around(x: Point, where: Probes) -> Points:
@@ -148,9 +152,7 @@ def around(x: Point, where: Probes) -> Points:
     steps = where.steps
     if steps is None:
         steps = _steps_along(where.directions[None], where.radius)[0]
-    points: Points = x + steps
-    points[0] = x  # also the sign of a zero
-    return points
+    return x + steps
 
 
 def name_pairs(
@@ -161,11 +163,11 @@ def name_pairs(
     The anchor is (0, 0); then come (b, +1) and (b, −1).
     """
     count = len(where.directions)
-    return _number_pairs(1 + state.redraw * count, count, anchored=anchored, sides=sides)
+    return _number_pairs(1 + state.redraw * count, count, sides, anchored)
 
 
 @lru_cache(maxsize=64)
-def _number_pairs(first: int, count: int, *, anchored: bool, sides: int) -> tuple[Slot, ...]:
+def _number_pairs(first: int, count: int, sides: int, anchored: bool) -> tuple[Slot, ...]:
     pairs = tuple((first + b, sign) for sign in (1, -1)[:sides] for b in range(count))
     return ((0, 0), *pairs) if anchored else pairs
 
@@ -178,27 +180,28 @@ def draw_directions(method: Parameters, state: State) -> Points:
     return probes_at(method, state).directions
 
 
-def _draw_at(
-    method: Parameters, state: State, radius: float
-) -> tuple[Points, float, Points | None]:
-    """Return the directions of a state, the radius, and the steps along them if remembered."""
-    count = batch_at(method, state.iteration)
+def _draw_probes(method: Parameters, state: State) -> Probes:
+    """Return where the method looks from this state, with the steps if they are remembered."""
+    sampler: Any = method.directions
+    iteration = state.iteration
+    radius = radius_at(method, iteration)
+    count = batch_at(method, iteration)
     dimension = state.x.size
     if state.redraw:
-        again = generator(state.seed, state.iteration, REDRAW, state.redraw)
-        return _draw(method.directions, again, (1, count, dimension))[0], radius, None
+        again = generator(state.seed, iteration, REDRAW, state.redraw)
+        return Probes(_draw(sampler, again, (1, count, dimension))[0], radius)
     together = iterations_per_draw(method, count, dimension)
-    within = state.iteration % together
-    key = (state.seed, state.iteration - within)
+    within = iteration % together
+    key = (state.seed, iteration - within)
     shape = (together, count, dimension)
-    constant = None if callable(method.delta) else radius
     if count * dimension > REMEMBERED:
-        return draw_block(method.directions, key, shape)[within], radius, None
+        return Probes(draw_block(sampler, key, shape)[within], radius)
+    constant = None if callable(method.delta) else radius
     try:
-        drawn, steps = _remembered(method.directions, key, shape, constant)
+        drawn, steps = _remembered(sampler, key, shape, constant)
     except TypeError:  # a sampler that cannot be hashed
-        return draw_block(method.directions, key, shape)[within], radius, None
-    return drawn[within], radius, None if steps is None else steps[within]
+        return Probes(draw_block(sampler, key, shape)[within], radius)
+    return make_probes(drawn[within], radius, None if steps is None else steps[within])
 
 
 def iterations_per_draw(method: Parameters, count: int, dimension: int) -> int:
@@ -242,9 +245,13 @@ def _remembered(
 
 
 def _steps_along(directions: Batches, radius: float) -> Batches:
-    """Return the rows 0, δw, −δw for every direction, (iterations, 2B + 1, n)."""
-    offsets = radius * directions
-    return np.concatenate([np.zeros_like(offsets[:, :1]), offsets, -offsets], axis=1)
+    """Return the rows −0, δw, −δw for every direction, (iterations, 2B + 1, n)."""
+    iterations, count, dimension = directions.shape
+    steps = np.full((iterations, 2 * count + 1, dimension), -0.0)  # x − 0 is x, also where x is −0
+    ahead = steps[:, 1 : count + 1]
+    np.multiply(radius, directions, out=ahead)
+    np.negative(ahead, out=steps[:, count + 1 :])
+    return steps
 
 
 def _check(method: Parameters, name: Literal["delta", "step", "batch"], value: Any) -> Any:

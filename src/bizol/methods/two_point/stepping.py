@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bizol.arrays import Responses, infinite_rows, stack
-from bizol.methods.protocol import Move
-from bizol.methods.two_point.probing import Parameters, Probes, State, step_at
+from bizol.methods.protocol import make_move
+from bizol.methods.two_point.probing import Parameters, Probes, State, make_state, step_at
 from bizol.problem import Anchor, EvaluationError, UnansweredError
 from bizol.sensitivity import Hypergradient, frank_wolfe_gap
 
@@ -42,7 +42,7 @@ def move_on(
         _refuse_infinite(hypergradient, rows, state.iteration)
     if step is None:
         step = step_at(method, state.iteration)
-    move = Move(
+    move = make_move(
         at=state.x,
         anchor=anchor,
         hypergradient=hypergradient,
@@ -54,7 +54,7 @@ def move_on(
     )
     x = state.x + step * (vertex - state.x)
     x.setflags(write=False)
-    return State(
+    return make_state(
         problem=state.problem,
         seed=state.seed,
         iteration=state.iteration + 1,
@@ -87,7 +87,7 @@ def keep_answered(
         return None
     pairs = (first + side * count + int(b) for side in range(sides) for b in kept)
     chosen = [*range(first), *pairs]
-    directions = replace(where, directions=where.directions[kept])
+    directions = replace(where, directions=where.directions[kept], steps=None)
     return directions, stack([rows[row, ...] for row in chosen])
 
 
