@@ -174,13 +174,14 @@ def certify(
     tolerance = (tolerance_of(problem.response) or 0.0) + rounding
     follower = feasible_set.diameter * estimate.at.size * tolerance * slope / delta
     low = max(0.0, _cross_fit_lower_limit(feasible_set, estimate, risk) - follower)
+    at = estimate.at.copy()  # the caller's to write to
     return Certificate(
-        at=estimate.at.copy(),
+        at=at,
         delta=delta,
         gap=gap,
         interval=(min(low, gap), gap + sampling + follower),
         confidence=confidence,
-        hypergradient=Hypergradient(estimate.at, estimate.value),
+        hypergradient=Hypergradient(at, estimate.value),
         response_gradient=slope,
         diameter=feasible_set.diameter,
         vertex=vertex,

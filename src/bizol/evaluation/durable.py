@@ -6,6 +6,7 @@ from collections import deque
 from concurrent.futures import Future, wait
 from contextlib import ExitStack, suppress
 from dataclasses import replace
+from math import nan
 from time import sleep
 from typing import final
 
@@ -32,6 +33,7 @@ from bizol.processes import terminable
 from bizol.randomness import FOLLOWER, seed_of
 
 Landed = list[tuple[Query, Outcome]]
+Flying = dict[Future[list[Outcome]], list[Query]]
 
 
 @final
@@ -180,45 +182,48 @@ class Durable:
         """
         together = self._question.vectorized and self._execution.inline
         waiting = deque([queries] if together else [[query] for query in queries])
-        flying: dict[Future[list[Outcome]], list[Query]] = {}
+        sending: deque[list[Query]] = deque()  # written down, not sent yet
+        flying: Flying = {}
         back: Landed = []
         try:
             while waiting or flying:
                 free = self._execution.width - len(flying)
-                groups = [waiting.popleft() for _ in range(min(len(waiting), free))]
-                sent = [query for group in groups for query in group]
-                self._settle(back, sent, best=best)
+                sending.extend(waiting.popleft() for _ in range(min(len(waiting), free)))
+                self._settle(back, [query for group in sending for query in group], best=best)
                 back = []
-                for group in groups:
-                    flying[self._engine.submit(group)] = group
+                while sending:
+                    future = self._engine.submit(sending[0])
+                    flying[future] = sending.popleft()
                 back = take_landed(flying)
         except KeyboardInterrupt as interrupt:
-            self._rescue(interrupt, back, flying, best=best)
+            if self._register.journal is not None:
+                patient = not isinstance(interrupt, TerminatedError)
+                self._rescue(back, flying, sending if patient else deque(), patient=patient)
             raise
         self._settle(back, [], best=best)
 
     def _rescue(
-        self,
-        interrupt: KeyboardInterrupt,
-        back: Landed,
-        flying: dict[Future[list[Outcome]], list[Query]],
-        *,
-        best: float,
+        self, back: Landed, flying: Flying, sending: deque[list[Query]], *, patient: bool
     ) -> None:
-        """Write down what was paid for: what is back, and what is under way at a Ctrl-C."""
-        if self._register.journal is None:
-            return
-        if flying and not isinstance(interrupt, TerminatedError):
+        """Write down what was paid for at an interrupt: what is back, and what is under way.
+
+        What was written down as sent is sent, so that the journal tells the truth.
+        """
+        self._register.reread()
+        for group in sending:
+            written = all(self._register.record(query).sent for query in group)
+            if written and not self._execution.inline:
+                flying[self._engine.submit(group)] = group
+        if flying and patient:
             with suppress(KeyboardInterrupt):  # a second interrupt drops them
                 wait(flying)
-        self._register.reread()
         landed = [*back, *take_landed(flying, now=True)]
         unwritten = [
             (query, outcome)
             for query, outcome in landed
             if self._register.record(query).attempts == query.attempt
         ]
-        self._settle(unwritten, [], best=best)
+        self._settle(unwritten, [], best=nan)
 
     def _settle(self, back: Landed, sent: list[Query], *, best: float) -> None:
         """Write down what came back and what is sent next, in one go; then use it, and count."""
