@@ -3,6 +3,7 @@ query alone."""
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import signal
@@ -27,6 +28,7 @@ import pytest
 import bizol
 from bizol import BiZOL, MemoryBiZOL, Retries, Status
 from bizol.evaluation import Batch, BreakerError, Durable, Execution, Ledger, isolation
+from bizol.evaluation.engine import Engine
 from bizol.evaluation.failures import Breaker
 from bizol.evaluation.journal.file import Journal
 from bizol.evaluation.question import Question
@@ -343,9 +345,12 @@ def test_a_hanging_query_takes_its_whole_process_group_along(tmp_path: Path) -> 
     gone(int((tmp_path / "pid").read_text()))
 
 
-def test_the_processes_of_isolated_queries_end_with_the_run(tmp_path: Path) -> None:
+@pytest.mark.parametrize("workers", [None, 2])
+def test_the_processes_of_isolated_queries_end_with_the_run(
+    tmp_path: Path, workers: int | None
+) -> None:
     problem = saturated(response=Logging(tmp_path / "log"))
-    bizol.minimize(problem, method=METHOD, budget=14, seed=0, isolate=True, workers=2)
+    bizol.minimize(problem, method=METHOD, budget=14, seed=0, isolate=True, workers=workers)
     processes = {int(line.split()[0]) for line in _lines(tmp_path / "log")}
     assert os.getpid() not in processes
     for pid in processes:
@@ -513,6 +518,26 @@ def test_ctrl_c_and_sigterm_end_with_a_solution_and_a_journal(
     resumed = bizol.minimize(problem, budget=60, method=METHOD, journal=tmp_path / "run.bizol")
     assert same(resumed, reference())
     assert len(_lines(tmp_path / "log")) == resumed.queries - answered
+
+
+def test_an_interrupt_between_writing_and_sending_leaves_nothing_pending(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A query that the journal says was sent is sent, and its answer is waited for."""
+    submit, calls = Engine.submit, itertools.count()
+
+    def interrupted(self: Engine, group: Any) -> Any:
+        if next(calls) == 9:
+            raise KeyboardInterrupt
+        return submit(self, group)
+
+    monkeypatch.setattr(Engine, "submit", interrupted)
+    path = tmp_path / "run.bizol"
+    options: Any = {"method": METHOD, "budget": 60, "seed": 0, "journal": path}
+    problem = saturated(response=saturate)
+    assert bizol.minimize(problem, workers=2, **options).status is Status.INTERRUPTED
+    assert Journal(path).pending() == []
+    assert same(bizol.minimize(problem, **options), reference())
 
 
 def test_sigterm_is_left_to_those_who_care_for_it() -> None:
