@@ -89,6 +89,20 @@ class TestFollowers:
         with pytest.raises(ValueError, match=r"follower\.reach must be a number, 0 or more"):
             contract.reach_of(saying(reach=value))
 
+    def test_a_wrapper_that_passes_on_what_another_has_is_understood(self) -> None:
+        class Wrapper:
+            def __init__(self, inner: Any) -> None:
+                self._inner = inner
+
+            def __getattr__(self, name: str) -> Any:
+                return getattr(self._inner, name)
+
+        wrapped = Wrapper(saying(tolerance=0.5, takes_seed=True, reach=2.0))
+        assert contract.tolerance_of(wrapped) == 0.5
+        assert contract.takes_seed(wrapped)
+        assert contract.reach_of(wrapped) == 2.0
+        assert contract.remarks_of(saying(remarks="a text")) == ""
+
     def test_ready_followers_say_what_they_are(self) -> None:
         assert contract.takes_seed(Command([sys.executable]))
         assert contract.takes_seed(Http("https://example.org"))
@@ -107,9 +121,10 @@ class TestFollowers:
         seeds.clear()
         bizol.minimize(saturated(response=respond, seeded=True), method=method, budget=7, seed=0)
         assert len(set(seeds)) == 4  # the anchor, and one for each pair
-        assert saturated(response=Unreliable(0.0)).seeded is True
-        assert saturated(response=Unreliable(0.0), seeded=False).seeded is False
-        assert replace(saturated(), response=Unreliable(0.0), seeded=None).seeded is True
+        assert saturated(response=Unreliable(0.0)).is_seeded
+        assert not saturated(response=Unreliable(0.0), seeded=False).is_seeded
+        assert replace(saturated(), response=Unreliable(0.0)).is_seeded
+        assert not replace(saturated(response=Unreliable(0.0)), response=saturate).is_seeded
 
     def test_the_reach_bounds_a_certificate(self) -> None:
         problem = saturated(response=saying(reach=0.05))
@@ -283,6 +298,28 @@ class TestOnce:
         first = points[0]
         assert evaluated.count(first) == 1
 
+    def test_what_was_remembered_does_not_outlive_its_run(self) -> None:
+        """The first batch breaks after the first answer; then φ changes."""
+        weight = [1.0]
+        objective = bizol.Objective(
+            lambda x, y: weight[0] * float(y @ y),
+            lambda x, y: 0 * x,
+            lambda x, y: 2 * weight[0] * y,
+        )
+        broken = saturated(objective=objective, response=_fails_at_the_second())
+        with pytest.raises(bizol.EvaluationError):
+            bizol.minimize(broken, method=METHODS[0], budget=20, seed=0)
+        weight[0] = 100.0
+        again = bizol.minimize(saturated(objective=objective), method=METHODS[0], budget=20, seed=0)
+        fresh = bizol.minimize(
+            saturated(objective=replace(objective)), method=METHODS[0], budget=20, seed=0
+        )
+        assert np.array_equal(again.history.value, fresh.history.value)
+        states = bizol.iterate(broken, METHODS[0], seed=0)
+        next(states)
+        with pytest.raises(bizol.EvaluationError):
+            next(states)
+
     def test_a_problem_may_be_used_again_and_by_others_in_between(self) -> None:
         """What was remembered of the first answer is used where it belongs, and nowhere else."""
         problem = saturated()
@@ -293,6 +330,18 @@ class TestOnce:
         assert problem.objective.anchor(np.ones(3), np.ones(3)).value == pytest.approx(1.875)
         solutions = [bizol.minimize(problem, budget=40, seed=0) for _ in range(2)]
         assert np.array_equal(solutions[0].x, solutions[1].x)
+
+
+def _fails_at_the_second() -> Callable[[Array], Array]:
+    asked: list[Array] = []
+
+    def respond(x: Array) -> Array:
+        asked.append(x)
+        if len(asked) > 1:
+            raise RuntimeError("gone")
+        return saturate(x)
+
+    return respond
 
 
 class TestWhatUsersGet:
@@ -321,6 +370,34 @@ class TestWhatUsersGet:
         problem = saturated(response=Outside())
         bizol.minimize(problem, budget=20, journal=tmp_path / "run.bizol", seed=0)
         bizol.Journal(tmp_path / "run.bizol").pending()[0].x[...] = 0.0
+
+
+class Backward:
+    """A method without names for its queries, whose first row is not its decision."""
+
+    inner = BiZOL(delta=0.1, step=0.3, batch=2)
+
+    def __repr__(self) -> str:
+        return "Backward()"
+
+    def start(self, problem: Any, x0: Any = None, *, seed: int | None = None) -> Any:
+        return self.inner.start(problem, x0, seed=seed)
+
+    def ask(self, state: Any) -> Any:
+        return self.inner.ask(state)[::-1]
+
+    def tell(self, state: Any, responses: Any) -> Any:
+        return self.inner.tell(state, responses[::-1])
+
+
+def test_a_run_of_a_method_without_slots_can_be_continued(tmp_path: Path) -> None:
+    """The end of the shorter run was observed beside the method's own queries."""
+    options: Any = {"method": Backward(), "seed": 0, "journal": tmp_path / "run.bizol"}
+    problem = saturated(response=saturate)
+    assert bizol.minimize(problem, budget=11, **options).queries == 11
+    longer = bizol.minimize(problem, budget=22, **options)
+    plain = bizol.minimize(problem, budget=20, method=Backward(), seed=0)
+    assert np.array_equal(longer.last.x, plain.last.x)
 
 
 class TestErrors:

@@ -269,3 +269,14 @@ def test_a_device_of_its_own_is_no_obstacle_for_the_estimate() -> None:
     assert np.array_equal(to_numpy(Elsewhere(np.ones(3))), np.ones(3))
     with pytest.raises(TypeError, match="not from here"):
         np.asarray(Elsewhere(np.ones(3)))
+
+
+def test_a_follower_that_changes_its_array_library_is_understood() -> None:
+    """Rows of one batch from two libraries: never what happens to be in memory."""
+    import jax.numpy as jnp
+
+    def respond(x: Any) -> Any:
+        return jnp.asarray(x) if x[0] > 0.2 else np.array(x)
+
+    rows = Direct(saturated(response=respond)).ask(POINTS)
+    assert np.asarray(rows) == pytest.approx(POINTS, abs=1e-6)

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 import warnings
+import weakref
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
@@ -168,6 +169,16 @@ class TestChildren:
         third = kept.get("a", _Sleeper, fit=lambda child: True)
         assert third is not second
         kept.end("a")
+
+    def test_a_single_child_makes_way_for_the_next_key_and_nothing_is_held(self) -> None:
+        kept = KeptChildren[str, _Sleeper](single=True)
+        first = kept.get("a", _Sleeper, fit=lambda child: True)
+        second = kept.get("b", _Sleeper, fit=lambda child: True)
+        assert [each.process.alive for each in (first, second)] == [False, True]
+        held = weakref.ref(second)
+        kept.end("b")
+        del first, second
+        assert held() is None
 
     def test_whatever_it_started_ends_with_it_and_what_it_held_is_closed(self) -> None:
         child = ChildProcess(["sh", "-c", "sleep 60 & echo $!; wait"], stdout=subprocess.PIPE)

@@ -242,7 +242,7 @@ class RowStack:
 
     def array(self) -> Responses:
         """Return all rows as one read-only array (count, m)."""
-        if self._array is None:
+        if self._array is None or not all(isinstance(row, np.ndarray) for row in self._rows):
             return stack(self._rows)
         self._array.setflags(write=False)
         return self._array

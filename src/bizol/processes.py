@@ -152,9 +152,14 @@ class KeptChildren(Generic[K, C]):
 
     Starting a process takes longer than most answers do. A child belongs to the thread that asked
     for it, so no two questions meet in it.
+
+    Args:
+        single: keep one child per thread, that of the last key.
+
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, single: bool = False) -> None:
+        self._single = single
         self._here = _Here()
         self._all: weakref.WeakKeyDictionary[C, K] = weakref.WeakKeyDictionary()
 
@@ -166,6 +171,9 @@ class KeptChildren(Generic[K, C]):
             child.process.end()
             child = None
         if child is None:
+            for other in list(mine):
+                if self._single or not mine[other].process.alive:
+                    mine.pop(other).process.end()
             child = mine[key] = start()
             self._all[child] = key
         return child
@@ -175,6 +183,7 @@ class KeptChildren(Generic[K, C]):
         for child, of in list(self._all.items()):
             if of == key:
                 child.process.end()
+        self._here.children.pop(key, None)
 
 
 # --- signals

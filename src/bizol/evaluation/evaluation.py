@@ -65,6 +65,6 @@ def choose_evaluation(
     follower that takes seeds or answers from outside.
     """
     plain = execution == Execution() and journal is None
-    if plain and not problem.seeded and not is_outside(problem.response):
+    if plain and not problem.is_seeded and not is_outside(problem.response):
         return Direct(problem, ledger, seed=seed)
     return Durable(problem, ledger, execution=execution, journal=journal, seed=seed)

@@ -137,7 +137,7 @@ class _Child:
         return Outcome("died", info="the process of the query hung up")
 
 
-_kept: KeptChildren[bytes, _Child] = KeptChildren()
+_kept: KeptChildren[bytes, _Child] = KeptChildren(single=True)
 
 
 @contextmanager

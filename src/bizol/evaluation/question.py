@@ -34,7 +34,7 @@ class Question:
     @classmethod
     def of(cls, problem: Problem) -> Question:
         """Return the question of a problem."""
-        return cls(problem.response, problem.vectorized, bool(problem.seeded))
+        return cls(problem.response, problem.vectorized, problem.is_seeded)
 
     def ask(self, x: Point, seed: int | None) -> Response:
         """Return the response to one decision: a vector of finite numbers.

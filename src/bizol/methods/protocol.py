@@ -158,7 +158,9 @@ def batches_of(method: Method[S]) -> Callable[[S, float], Batch]:
     ask = method.ask
     if isinstance(method, NamesQueries):
         slots: Callable[[S], Sequence[Slot]] = method.slots
-        return lambda state, best: make_batch(state.iteration, ask(state), slots(state), best)
+        return lambda state, best: make_batch(
+            state.iteration, ask(state), tuple(slots(state)), best
+        )
 
     def number_rows(state: S, best: float) -> Batch:
         points = ask(state)

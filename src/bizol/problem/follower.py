@@ -7,7 +7,7 @@ each member is declared in a protocol of its own and read through the one functi
 from __future__ import annotations
 
 from math import inf
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, cast
 
 from bizol.arrays import ArgumentError, is_real
 from bizol.feasible_sets import FeasibleSet
@@ -26,7 +26,6 @@ class Follower(Protocol):
         ...
 
 
-@runtime_checkable
 class StatesTolerance(Protocol):
     """A follower that states how accurate it is."""
 
@@ -36,7 +35,6 @@ class StatesTolerance(Protocol):
         ...
 
 
-@runtime_checkable
 class StatesReach(Protocol):
     """A follower that answers only near the feasible set."""
 
@@ -46,7 +44,6 @@ class StatesReach(Protocol):
         ...
 
 
-@runtime_checkable
 class TakesSeed(Protocol):
     """A follower whose noise is a function of a seed: it is called as `follower(x, seed=...)`."""
 
@@ -56,7 +53,6 @@ class TakesSeed(Protocol):
         ...
 
 
-@runtime_checkable
 class AnswersOutside(Protocol):
     """A follower that is never called: its answers are told to the journal of a run."""
 
@@ -66,7 +62,6 @@ class AnswersOutside(Protocol):
         ...
 
 
-@runtime_checkable
 class Remarks(Protocol):
     """A follower that says more than the response, such as what a program writes on the side."""
 
@@ -75,7 +70,6 @@ class Remarks(Protocol):
         ...
 
 
-@runtime_checkable
 class Closes(Protocol):
     """A follower that holds something, such as processes, to be let go of when a run ends."""
 
@@ -84,37 +78,60 @@ class Closes(Protocol):
         ...
 
 
+# Members are read, and not looked up with `isinstance`: of an object that passes on what another
+# one has, newer versions of Python would not see them.
+
+
 def tolerance_of(follower: object) -> float | None:
     """Return how accurate a follower is, relative to its responses; None where it does not say."""
-    if not isinstance(follower, StatesTolerance) or follower.tolerance is None:
+    try:
+        stated = cast(StatesTolerance, follower).tolerance
+    except AttributeError:
         return None
-    return _as_stated(follower.tolerance, "tolerance")
+    return None if stated is None else _as_stated(stated, "tolerance")
 
 
 def reach_of(follower: object) -> float:
     """Return how far outside of X a follower answers; anywhere where it does not say."""
-    return _as_stated(follower.reach, "reach") if isinstance(follower, StatesReach) else inf
+    try:
+        return _as_stated(cast(StatesReach, follower).reach, "reach")
+    except AttributeError:
+        return inf
 
 
 def takes_seed(follower: object) -> bool:
     """Whether a follower says that it takes a seed."""
-    return isinstance(follower, TakesSeed) and bool(follower.takes_seed)
+    try:
+        return bool(cast(TakesSeed, follower).takes_seed)
+    except AttributeError:
+        return False
 
 
 def is_outside(follower: object) -> bool:
     """Whether a follower's answers come from outside."""
-    return isinstance(follower, AnswersOutside) and bool(follower.outside)
+    try:
+        return bool(cast(AnswersOutside, follower).outside)
+    except AttributeError:
+        return False
 
 
 def remarks_of(follower: object) -> str:
     """Return what a follower said beside its last response in this thread."""
-    return str(follower.remarks()) if isinstance(follower, Remarks) else ""
+    try:
+        remarks = cast(Remarks, follower).remarks
+    except AttributeError:
+        return ""
+    return str(remarks()) if callable(remarks) else ""
 
 
 def close(follower: object) -> None:
     """Let a follower end what it holds."""
-    if isinstance(follower, Closes):
-        follower.close()
+    try:
+        end = cast(Closes, follower).close
+    except AttributeError:
+        return
+    if callable(end):
+        end()
 
 
 def needed_radius(follower: object, feasible_set: FeasibleSet) -> float:

@@ -159,7 +159,12 @@ class Objective:
         What comes out is remembered until it is wanted once more at the same pair, so that φ is
         evaluated once per answer here too.
         """
+        self.forget()
         assign(self, _examined=self.anchor(x, y))
+
+    def forget(self) -> None:
+        """Forget what `examine` found: it belongs to one run."""
+        assign(self, _examined=None)
 
     def _recall(self, x: Point, y: Response) -> Anchor | None:
         """Return what `examine` found, once, if this is the pair it looked at."""

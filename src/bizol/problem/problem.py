@@ -9,7 +9,6 @@ from bizol.arrays import ArgumentError
 from bizol.feasible_sets import FeasibleSet
 from bizol.problem.follower import Follower, takes_seed
 from bizol.problem.objective import Objective
-from bizol.records import assign
 
 
 @final
@@ -66,5 +65,8 @@ class Problem:
                 f"must be a set of bizol or answer its protocol: "
                 f"{type(self.feasible_set).__name__} lacks {missing}.",
             )
-        if self.seeded is None:
-            assign(self, seeded=takes_seed(self.response))
+
+    @property
+    def is_seeded(self) -> bool:
+        """Whether the follower is called with a seed: as was said, or as it says of itself."""
+        return takes_seed(self.response) if self.seeded is None else bool(self.seeded)

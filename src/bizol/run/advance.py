@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import nan
 from typing import Generic, final
 
-from bizol.evaluation import Answers, Batch, Evaluation
+from bizol.evaluation import Answers, Batch, Evaluation, Slot
 from bizol.methods import Method
 from bizol.methods.protocol import S, StateLike, batches_of, tell_answers
 from bizol.problem import EvaluationError, UnansweredError
@@ -58,14 +58,9 @@ def advance(
         batch = None
 
 
-def observe(state: StateLike, *, like: Batch) -> Batch:
-    """Return the query about the decision of a state alone.
-
-    Where the method asks there itself, as a batch of its shows, it is that query, so that a
-    continued run has its answer.
-    """
-    slot = (0, 0) if (0, 0) in like.slots else (-1, 0)
-    return Batch(state.iteration, state.x[None], [slot])
+def observe(state: StateLike, *, slot: Slot, best: float) -> Batch:
+    """Return the query about the decision of a state alone, under a given name."""
+    return Batch(state.iteration, state.x[None], [slot], best)
 
 
 def _take_step(method: Method[S], state: S, batch: Batch, evaluation: Evaluation) -> Step[S]:

@@ -113,7 +113,10 @@ class Run(Generic[S]):
         """Ask about the last decision, where it was not asked about and a query is left."""
         if self._stopped or self._recorder.observed:
             return
-        batch = observe(self._state, like=self._first)
+        # Where the method asks there itself, it is that query: a continued run has its answer.
+        own = isinstance(self._method, NamesQueries) and (0, 0) in self._first.slots
+        slot = (0, 0) if own else (-1, 0)
+        batch = observe(self._state, slot=slot, best=self._recorder.lowest())
         if not self._evaluation.affords(batch):
             return
         answers = self._evaluation.answer(batch)
@@ -127,6 +130,7 @@ class Run(Generic[S]):
 
     def conclude(self, failure: BaseException | None) -> Solution:
         """Return what was found, and say in words how it went."""
+        self._problem.objective.forget()
         status = conclude_status(stopped=self._stopped, failure=failure)
         noise = None if self._meter is None else self._meter.noise()
         move = self._state.move
@@ -168,7 +172,8 @@ class Run(Generic[S]):
     def _doubt(self, radius: float) -> None:
         """Warn of a radius that is too small for the follower's tolerance, once."""
         doubt = doubt_radius(self._problem.response, self._problem.feasible_set, radius)
-        warnings.warn(doubt, stacklevel=5)  # at the caller of `minimize`
+        if doubt:
+            warnings.warn(doubt, stacklevel=5)  # at the caller of `minimize`
         self._smallest = 0.0
 
     def _describe_unanswered(self) -> str:
