@@ -1,11 +1,10 @@
 """What the library costs on top of the arithmetic: time, scaling, memory, import.
 
 The time per iteration is compared with a hand-written loop, for two objectives. On the tracking
-problem the limit is a ratio of 1.4; the aim is 1.3, and a loop with the same arithmetic and no
-checks or records is at 1.03. The second objective, ½‖x‖² + ½‖y‖², costs almost
-nothing, so that nothing hides what the library itself does in an iteration (checks, records, the
-history). Its ratio is what you pay at worst, with a follower that answers in microseconds; it is
-printed and has no limit.
+problem the limit is a ratio of 1.4; the aim is 1.3. The second objective, ½‖x‖² + ½‖y‖², costs
+almost nothing, so that nothing hides what the library itself does in an iteration (checks, records,
+the history). Its ratio is what you pay at worst, with a follower that answers in microseconds; it
+is printed and has no limit.
 
 Run it with `make measure`.
 """

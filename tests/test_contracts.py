@@ -310,15 +310,17 @@ class TestOnce:
         with pytest.raises(bizol.EvaluationError):
             bizol.minimize(broken, method=METHODS[0], budget=20, seed=0)
         weight[0] = 100.0
-        again = bizol.minimize(saturated(objective=objective), method=METHODS[0], budget=20, seed=0)
-        fresh = bizol.minimize(
-            saturated(objective=replace(objective)), method=METHODS[0], budget=20, seed=0
-        )
-        assert np.array_equal(again.history.value, fresh.history.value)
-        states = bizol.iterate(broken, METHODS[0], seed=0)
+        first = np.zeros(3), saturate(np.zeros(3))
+        assert objective.anchor(*first).value == pytest.approx(100 * 3 * 0.25**2)
+        weight[0] = 1.0
+        broken = replace(broken, response=_fails_at_the_second())
+        states = bizol.iterate(broken, METHODS[0], seed=0)  # nobody says when it is over
         next(states)
         with pytest.raises(bizol.EvaluationError):
             next(states)
+        weight[0] = 100.0
+        again = bizol.minimize(saturated(objective=objective), method=METHODS[0], budget=20, seed=0)
+        assert again.history.value[0] == pytest.approx(100 * 3 * 0.25**2)
 
     def test_a_problem_may_be_used_again_and_by_others_in_between(self) -> None:
         """What was remembered of the first answer is used where it belongs, and nowhere else."""
