@@ -394,11 +394,11 @@ def test_numbers_of_narrow_types_are_taken_for_what_they_mean() -> None:
 
 
 def test_a_start_outside_of_a_set_without_projection_is_refused_too() -> None:
-    polytope = bizol.Polytope(lower=np.zeros(3), upper=np.ones(3))
+    ball = bizol.LpBall(np.zeros(3), p=3)
     with pytest.raises(
-        ValueError, match="a Polytope of dimension 3, but does not; the set's center does"
+        ValueError, match="a LpBall of dimension 3, but does not; the set's center does"
     ):
-        BiZOL(0.1, 0.1, 2).start(saturated(feasible_set=polytope), [2, 0, 0])
+        BiZOL(0.1, 0.1, 2).start(saturated(feasible_set=ball), [2, 0, 0])
 
 
 def test_a_set_whose_center_is_outside_of_it_is_named() -> None:

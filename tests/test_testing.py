@@ -93,11 +93,56 @@ def sharing_minimizer(cost: Any) -> Any:
         ({"contains": lambda point, tolerance=0: np.abs(point).max() in (0, 1)}, "is it convex"),
         ({"project": lambda point: np.clip(point, -0.5, 0.5)}, "no point is nearer"),
         ({"project": lambda point: point}, r"project\(.*\) is contained"),
+        ({"project": lambda point: np.zeros(3)}, r"project\(.*\) has the shape of the point"),
     ],
 )
 def test_a_broken_set_is_caught_and_the_law_named(breaks: Any, law: str) -> None:
     broken = Interval()
     broken.__dict__.update(breaks)
+    with pytest.raises(AssertionError, match=law):
+        check_feasible_set(broken)
+
+
+class Triangle:
+    """{x ≥ 0 : x₁ + x₂ ≤ 1}, with projections in all units; each test breaks one of them."""
+
+    dimension, diameter, center = 2, float(np.sqrt(2)), np.full(2, 0.25)
+    inner = bizol.Polytope([[1, 1]], [1], lower=0)
+    minimize_linear, contains, project = inner.minimize_linear, inner.contains, inner.project
+    in_units: Any = inner.in_units
+
+
+def scale_what_is_nearest(units: Any) -> Any:
+    """Return the triangle in other units with the projection of the triangle in its own."""
+
+    class Wrong(Triangle):
+        diameter = Triangle.inner.in_units(units).diameter
+
+        def contains(self, point: Any, tolerance: float = 1e-9) -> bool:
+            return Triangle.inner.contains(point * units, tolerance)
+
+        def project(self, point: Any) -> Any:
+            return Triangle.inner.project(point * units) / units
+
+    return Wrong()
+
+
+def test_a_set_with_projections_in_all_units_passes() -> None:
+    check_feasible_set(Triangle())
+
+
+@pytest.mark.parametrize(
+    ("in_units", "law"),
+    [
+        (scale_what_is_nearest, r"no point is nearer to .* than in_units\(.*\)\.project says"),
+        (lambda units: Triangle.inner, r"in_units\(.*\)\.project\(.*\) is contained"),
+        (lambda units: Triangle.inner.in_units(1 / units), r"in_units\(.*\)\.project"),
+        (lambda units: bizol.LpBall([0, 0], p=3), r"in_units\(.*\) has a projection"),
+    ],
+)
+def test_a_wrong_projection_in_other_units_is_caught(in_units: Any, law: str) -> None:
+    broken = Triangle()
+    broken.in_units = in_units
     with pytest.raises(AssertionError, match=law):
         check_feasible_set(broken)
 

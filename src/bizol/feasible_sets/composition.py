@@ -1,6 +1,7 @@
 """New sets from old ones: side by side, moved, and rescaled.
 
-A composed set offers `project` exactly when its parts do.
+A composed set offers `project` exactly when its parts do, and `in_units` for the units in which
+they have a projection: for one unit all those with `project`, for others those with `in_units`.
 """
 
 from __future__ import annotations
@@ -8,13 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import hypot, sqrt
-from typing import final
+from typing import cast, final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from bizol.arrays import ArgumentError, Point, as_vector, is_real
-from bizol.feasible_sets.protocol import FeasibleSet, projection, slack, widths
+from bizol.feasible_sets.protocol import (
+    FeasibleSet,
+    as_units,
+    projection,
+    rescale,
+    slack,
+    widths,
+)
 from bizol.records import assign
 
 FIXED_WIDTH = 1e-9  # relative to the center: a coordinate that is narrower counts as fixed
@@ -88,6 +96,11 @@ class Product:
 
         return project
 
+    def in_units(self, units: ArrayLike) -> Product:
+        """Return {x / units : x ∈ X}, block by block."""
+        blocks = zip(self.factors, self.split(as_units(units, self, "Product")), strict=True)
+        return Product([_put_in_units(factor, block) for factor, block in blocks])
+
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
@@ -145,6 +158,11 @@ class Translated:
         onto = _require_projection(self.original)
         return lambda point: onto(point - self.shift) + self.shift
 
+    def in_units(self, units: ArrayLike) -> Translated:
+        """Return {x / units : x ∈ X}: the original and the shift in these units."""
+        lengths = as_units(units, self, "Translated")
+        return Translated(_put_in_units(self.original, lengths), self.shift / lengths)
+
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
@@ -201,6 +219,10 @@ class Scaled:
         onto = _require_projection(self.original)
         return lambda point: self.factor * onto(point / self.factor)
 
+    def in_units(self, units: ArrayLike) -> Scaled:
+        """Return {x / units : x ∈ X}: the original in these units, scaled."""
+        return Scaled(_put_in_units(self.original, as_units(units, self, "Scaled")), self.factor)
+
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
@@ -220,6 +242,7 @@ class InUnits:
     original: FeasibleSet
     units: Point = field(init=False)
     diameter: float = field(init=False)
+    _rescaled: FeasibleSet | None = field(init=False, default=None, repr=False)
 
     def __post_init__(self) -> None:
         wide = widths(self.original)
@@ -253,13 +276,26 @@ class InUnits:
 
     @property
     def project(self) -> Callable[[Point], Point]:
-        """Convert the point back, project it onto the original and convert the result.
+        """Find the point that is nearest in these units.
 
-        This is the projection in these units too, as a set with `widths` and a projection has
-        coordinates of unequal width in separate factors only.
+        Where all units are the same, so are nearest points: convert the point back, project it onto
+        the original and convert the result. Where they are not, the original must offer `in_units`.
         """
-        onto = _require_projection(self.original)
-        return lambda point: onto(point * self.units) / self.units
+        if self._rescaled is None:
+            assign(self, _rescaled=_put_in_units(self.original, self.units))
+        return _require_projection(cast(FeasibleSet, self._rescaled))
+
+
+def _put_in_units(part: FeasibleSet, units: Point) -> FeasibleSet:
+    """Return {x / units : x ∈ X} with a projection of its own, or raise an `AttributeError`."""
+    if (units == units[0]).all():
+        _require_projection(part)
+        return Scaled(part, 1 / float(units[0]))
+    rescaled = rescale(part, units)
+    if rescaled is None:
+        kind = type(part).__name__
+        raise AttributeError(f"{kind} offers no projection in units that differ.")
+    return rescaled
 
 
 def _require_set(value: FeasibleSet, owner: str, name: str) -> None:

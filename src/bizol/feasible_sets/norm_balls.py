@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import inf, isnan
 from typing import final
@@ -19,6 +20,7 @@ from bizol.arrays import (
     is_real,
     scaled_to_one,
 )
+from bizol.feasible_sets.polyhedra import Box
 from bizol.feasible_sets.protocol import slack
 from bizol.feasible_sets.simplices import fill_to_level
 from bizol.records import assign
@@ -166,6 +168,21 @@ class LpBall:
         # ‖·‖ₚ ≤ n^max(0, 1/p − 1/2) ‖·‖₂
         allowed = slack(self, tolerance) * self.dimension ** max(0.0, 1 / self.p - 0.5)
         return bool(np.linalg.norm(point - self.center, self.p) <= self.radius + allowed)
+
+    @property
+    def project(self) -> Callable[[Point], Point]:
+        """Project onto the octahedron, ball or cube that it is for p = 1, 2 and ∞.
+
+        For other p there is no formula, and the set offers no projection.
+        """
+        if self.p == 1:
+            return L1Ball(self.center, self.radius).project
+        if self.p == 2:
+            return Ball(self.center, self.radius).project
+        if self.p == inf:
+            return Box(self.center - self.radius, self.center + self.radius).project
+        # An AttributeError, so that hasattr(..., "project") is False.
+        raise AttributeError(f"LpBall of p = {self.p:g} offers no projection.")
 
 
 @final

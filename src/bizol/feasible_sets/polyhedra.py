@@ -11,10 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bizol.arrays import ArgumentError, Point, Points, as_matrix, as_vector
+from bizol.feasible_sets.hull_projection import HullProjection
 from bizol.feasible_sets.linear_program import LinearConstraints, LinearProgram
-from bizol.feasible_sets.protocol import slack
+from bizol.feasible_sets.polytope_projection import PolytopeProjection
+from bizol.feasible_sets.protocol import as_units, slack
 from bizol.records import assign
 
+INSIDE = 1e-12  # relative to the size of a set: points this close to it are left alone
 PROPAGATIONS = 3  # times that all rows tighten the bounds, before linear programs find the rest
 
 
@@ -76,6 +79,11 @@ class Box:
         """Clip every coordinate to its bounds."""
         return np.clip(point, self.lower, self.upper)
 
+    def in_units(self, units: ArrayLike) -> Box:
+        """Return {x / units : x ∈ X}."""
+        lengths = as_units(units, self, "Box")
+        return Box(self.lower / lengths, self.upper / lengths)
+
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,13 +91,17 @@ class ConvexHull:
     """The convex hull of given points, one per row.
 
     Example:
-        >>> ConvexHull([[0, 0], [2, 0], [0, 1]]).minimize_linear(np.array([-1.0, -1.0]))
+        >>> triangle = ConvexHull([[0, 0], [2, 0], [0, 1]])
+        >>> triangle.minimize_linear(np.array([-1.0, -1.0]))
         array([2., 0.])
+        >>> triangle.project(np.array([2.0, 2.0])).round(6)
+        array([1.2, 0.4])
 
     """
 
     points: Points
     diameter: float = field(init=False)
+    _projection: HullProjection = field(init=False, repr=False)
 
     def __init__(self, points: ArrayLike) -> None:
         matrix = as_matrix(points, "ConvexHull", "points")
@@ -101,6 +113,9 @@ class ConvexHull:
             distances = np.linalg.norm(matrix[index + 1 :] - row, axis=1)
             diameter = max(diameter, float(distances.max()))
         assign(self, points=matrix, diameter=diameter)
+        tolerance = slack(self, INSIDE)
+        onto = HullProjection(matrix, self.center, diameter=diameter, tolerance=tolerance)
+        assign(self, _projection=onto)
 
     @property
     def dimension(self) -> int:
@@ -141,6 +156,14 @@ class ConvexHull:
         )
         return bool(nearest.fun * scale <= slack(self, max(tolerance, 1e-9)))
 
+    def project(self, point: Point) -> Point:
+        """Return the nearest point, found by Wolfe's algorithm and accurate to rounding."""
+        return self._projection(point)
+
+    def in_units(self, units: ArrayLike) -> ConvexHull:
+        """Return {x / units : x ∈ X}."""
+        return ConvexHull(self.points / as_units(units, self, "ConvexHull"))
+
 
 @final
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -160,6 +183,8 @@ class Polytope:
         >>> triangle = Polytope(A_ub=[[1, 1]], b_ub=[1], lower=[0, 0])
         >>> triangle.minimize_linear(np.array([-1.0, -2.0]))
         array([0., 1.])
+        >>> triangle.project(np.array([1.0, 1.5])).round(6)
+        array([0.25, 0.75])
 
     """
 
@@ -172,6 +197,7 @@ class Polytope:
     widths: Point = field(init=False)
     center: Point = field(init=False)
     _program: LinearProgram = field(init=False)
+    _projection: PolytopeProjection = field(init=False)
 
     def __init__(
         self,
@@ -198,14 +224,18 @@ class Polytope:
         assign(self, lower=below, upper=above)
         assign(self, widths=np.maximum(highest - lowest, 0.0))  # of a box around it
         assign(self, center=as_vector(_chebyshev_center(constraints), "center"))
-        assign(self, _program=program)
+        tolerance = slack(self, INSIDE)
+        onto = PolytopeProjection(
+            constraints, self.center, diameter=self.diameter, tolerance=tolerance
+        )
+        assign(self, _program=program, _projection=onto)
 
     def __repr__(self) -> str:
         count = f"{len(self.b_ub)} inequalities, {len(self.b_eq)} equalities"
         return f"Polytope({count}, dimension {self.dimension})"
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        # The solver cannot be pickled; it is set up again.
+        # The solvers cannot be pickled; they are set up again.
         rebuild = partial(Polytope, lower=self.lower, upper=self.upper)
         return rebuild, (self.A_ub, self.b_ub, self.A_eq, self.b_eq)
 
@@ -230,6 +260,16 @@ class Polytope:
         below = self.A_ub @ point - self.b_ub <= allowed * np.linalg.norm(self.A_ub, axis=1)
         equal = np.abs(self.A_eq @ point - self.b_eq) <= allowed * np.linalg.norm(self.A_eq, axis=1)
         return bool(bounded and below.all() and equal.all())
+
+    def project(self, point: Point) -> Point:
+        """Return the nearest point, accurate to rounding: see `PolytopeProjection`."""
+        return self._projection(point)
+
+    def in_units(self, units: ArrayLike) -> Polytope:
+        """Return {x / units : x ∈ X}."""
+        lengths = as_units(units, self, "Polytope")
+        systems = self.A_ub * lengths, self.b_ub, self.A_eq * lengths, self.b_eq
+        return Polytope(*systems, lower=self.lower / lengths, upper=self.upper / lengths)
 
 
 def _infer_dimension(

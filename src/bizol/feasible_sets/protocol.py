@@ -60,10 +60,20 @@ class MeasuredSet(FeasibleSet, Protocol):
 
     @property
     def widths(self) -> Point:
-        """The largest differences between two points of X, coordinate by coordinate (n,).
+        """The largest differences between two points of X, coordinate by coordinate (n,)."""
+        ...
 
-        A set with both `widths` and `project` has coordinates of unequal width in separate factors
-        only.
+
+class RescalableSet(ProjectableSet, Protocol):
+    """A feasible set that has a projection in other units too.
+
+    Where units differ between coordinates, so do lengths, and with them the nearest points.
+    """
+
+    def in_units(self, units: Point) -> ProjectableSet:
+        """Return the set {x / units : x ∈ X}, with a projection of its own.
+
+        A composed set raises an `AttributeError` where a part has none in these units.
         """
         ...
 
@@ -79,6 +89,14 @@ def projection(feasible_set: FeasibleSet) -> Callable[[Point], Point] | None:
         return None
 
 
+def rescale(feasible_set: FeasibleSet, units: Point) -> ProjectableSet | None:
+    """Return the set {x / units : x ∈ X} with its projection, or None where the set offers none."""
+    try:
+        return cast(RescalableSet, feasible_set).in_units(units)
+    except AttributeError:
+        return None
+
+
 def widths(feasible_set: FeasibleSet) -> Point:
     """Return how far the set extends along each coordinate.
 
@@ -89,6 +107,16 @@ def widths(feasible_set: FeasibleSet) -> Point:
     except AttributeError:
         n = feasible_set.dimension
         return np.full(n, feasible_set.diameter / sqrt(n))
+
+
+def as_units(value: ArrayLike, feasible_set: FeasibleSet, owner: str) -> Point:
+    """Return `value` as units of the coordinates of a set: positive, finite numbers."""
+    units = as_vector(value, f"{owner}.in_units", "units", size=feasible_set.dimension, finite=True)
+    if not (units > 0).all():
+        index = int(np.argmin(units))
+        what = f"must be positive, got {units[index]:g} at coordinate {index}."
+        raise ArgumentError(f"{owner}.in_units", "units", what)
+    return units
 
 
 def as_member(value: ArrayLike, feasible_set: FeasibleSet, owner: str, name: str = "") -> Point:

@@ -6,9 +6,11 @@ import numpy as np
 
 from bizol.arrays import Point, as_size
 from bizol.feasible_sets import FeasibleSet
-from bizol.feasible_sets.protocol import projection, widths
+from bizol.feasible_sets.protocol import projection, rescale, widths
 from bizol.randomness import generator
 from bizol.testing.laws import require, require_member, unit
+
+LARGEST_EXPONENT = 10  # units are tried between 2⁻¹⁰ and 2¹⁰
 
 
 def check_feasible_set(feasible_set: FeasibleSet, *, trials: int = 50, seed: int = 0) -> None:
@@ -16,7 +18,7 @@ def check_feasible_set(feasible_set: FeasibleSet, *, trials: int = 50, seed: int
 
     Args:
         feasible_set: the set to look at.
-        trials: how many random costs (and points, for `project`) are tried.
+        trials: how many random costs (and points, for `project` and `in_units`) are tried.
         seed: makes the trials repeatable.
 
     Example:
@@ -51,11 +53,12 @@ def check_feasible_set(feasible_set: FeasibleSet, *, trials: int = 50, seed: int
         f"a point farther away than its diameter is not contained: {outside}",
     )
     _check_widths(feasible_set, vertices)
-    onto = projection(feasible_set)
-    if onto is not None:
-        points = vertices.mean(axis=0) + max(diameter, 1.0) * rng.standard_normal((trials, n))
-        for point in np.concatenate([points, vertices]):
-            _check_projection(feasible_set, onto(point.copy()), point, vertices)
+    _check_projection(feasible_set, feasible_set, np.ones(n), vertices, rng=rng)
+    units = np.exp2(rng.integers(-LARGEST_EXPONENT, LARGEST_EXPONENT + 1, n))
+    rescaled = rescale(feasible_set, units)
+    if rescaled is not None:
+        require(projection(rescaled) is not None, f"in_units({units}) has a projection")
+        _check_projection(feasible_set, rescaled, units, vertices, rng=rng)
 
 
 def _check_widths(feasible_set: FeasibleSet, vertices: Point) -> None:
@@ -101,13 +104,32 @@ def _check_optimality(costs: Point, vertices: Point, center: Point) -> None:
 
 
 def _check_projection(
-    feasible_set: FeasibleSet, nearest: Point, point: Point, vertices: Point
+    feasible_set: FeasibleSet,
+    rescaled: FeasibleSet,
+    units: Point,
+    vertices: Point,
+    *,
+    rng: np.random.Generator,
 ) -> None:
-    require_member(feasible_set, nearest, f"project({point})")
-    # The projection p of q is the point with ⟨q − p, z − p⟩ ≤ 0 for every z of the set.
-    excess = float(((point - nearest) @ (vertices - nearest).T).max())
-    size = float(np.linalg.norm(point - nearest)) * feasible_set.diameter
-    require(
-        excess <= 1e-7 * size + 1e-12 * feasible_set.diameter**2,
-        f"no point is nearer to {point} than project says, {nearest}",
-    )
+    """Require that `project` of {x / units : x ∈ X} returns nearest points, if it is offered."""
+    onto = projection(rescaled)
+    if onto is None:
+        return
+    owner = "" if rescaled is feasible_set else f"in_units({units})."
+    diameter = rescaled.diameter
+    points = vertices.mean(axis=0) / units
+    points = points + max(diameter, 1.0) * rng.standard_normal(vertices.shape)
+    for point in np.concatenate([points, vertices / units]):
+        nearest = onto(point.copy())
+        what = f"{owner}project({point})"
+        require(np.shape(nearest) == point.shape, f"{what} has the shape of the point")
+        require_member(feasible_set, nearest * units, what)
+        # The projection p of q is the point with ⟨q − p, z − p⟩ ≤ 0 for every z of the set.
+        away = point - nearest
+        farthest = feasible_set.minimize_linear(-away / units)
+        others = np.vstack([vertices, farthest]) / units
+        excess = float((away @ (others - nearest).T).max())
+        require(
+            excess <= 1e-7 * diameter * float(np.linalg.norm(away)) + 1e-12 * diameter**2,
+            f"no point is nearer to {point} than {owner}project says, {nearest}",
+        )
