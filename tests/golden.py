@@ -142,7 +142,11 @@ def ways(folder: Path) -> dict[str, dict[str, Any]]:
 
 def resumed() -> dict[str, dict[str, Any]]:
     """Return the options of runs whose first half is in a journal of format 1 beside this file, by
-    its name."""
+    its name.
+
+    Where a method is meant to change, its journal is written anew, in a process that is pinned:
+    with these options, seed 0, half of the budget and `journal=journal_of(name)`.
+    """
     unreliable = saturated(3, response=Unreliable(0.1, noise=0.01))
     plain = saturated(3, response=saturate)
     return {

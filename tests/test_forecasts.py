@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bizol.arrays import Point
-from bizol.methods.foresight.forecasts import Curved, Straight, curved, judged
+from bizol.methods.foresight.forecasts import Curved, Errors, Straight, fit_curved, judged
 from bizol.problem import Anchor
 from bizol.sensitivity import remember
 
@@ -41,7 +41,7 @@ def test_a_quadratic_response_is_forecast_once_there_are_answers_enough(seed: in
     rng = np.random.default_rng(seed)
     response = quadratic(rng, 3, 4)
     here, *others = answers(response, rng.uniform(-1, 1, (31, 3)))
-    forecast = curved(others, here, most=30)
+    forecast = fit_curved(others, here, most=30)
     assert forecast is not None
     step = 0.3 * rng.uniform(-1, 1, 3)
     exact = response(here.at + step) - here.response
@@ -57,15 +57,15 @@ def test_an_affine_response_is_forecast_by_answers_on_both_sides() -> None:
     rng = np.random.default_rng(0)
     jacobian = rng.standard_normal((6, 4))
     here, *others = answers(lambda x: jacobian @ x, np.vstack([np.zeros(4), np.eye(4), -np.eye(4)]))
-    forecast = curved(others, here, most=10)
+    forecast = fit_curved(others, here, most=10)
     assert forecast is not None
     assert forecast.size == 8
-    assert forecast.pull_back(np.zeros(4), np.ones(6)) == pytest.approx(
+    assert forecast.linearized(np.zeros(4))[1](np.ones(6)) == pytest.approx(
         jacobian.sum(axis=0), rel=1e-3
     )
-    one_sided = curved(others[:4], here, most=10)
+    one_sided = fit_curved(others[:4], here, most=10)
     assert one_sided is not None
-    assert one_sided.pull_back(np.zeros(4), np.ones(6)) == pytest.approx(
+    assert one_sided.linearized(np.zeros(4))[1](np.ones(6)) == pytest.approx(
         jacobian.sum(axis=0) / 1.05, rel=1e-3
     )
 
@@ -73,7 +73,7 @@ def test_an_affine_response_is_forecast_by_answers_on_both_sides() -> None:
 def test_the_pullback_is_the_derivative_of_the_change() -> None:
     rng = np.random.default_rng(1)
     here, *others = answers(quadratic(rng, 3, 5), rng.standard_normal((12, 3)))
-    forecast = curved(others, here, most=12)
+    forecast = fit_curved(others, here, most=12)
     assert forecast is not None
     step, covector, small = rng.standard_normal(3), rng.standard_normal(5), 1e-5
     numeric = [
@@ -82,23 +82,23 @@ def test_the_pullback_is_the_derivative_of_the_change() -> None:
         / (2 * small)
         for axis in np.eye(3)
     ]
-    assert forecast.pull_back(step, covector) == pytest.approx(numeric, rel=1e-6, abs=1e-8)
+    assert forecast.linearized(step)[1](covector) == pytest.approx(numeric, rel=1e-6, abs=1e-8)
 
 
 def test_near_answers_are_explained_and_far_ones_hardly() -> None:
     """What is beyond the kink of y = |x|, a hundred times farther away, hardly bends a forecast."""
     here, *others = answers(np.abs, np.array([[0.01], [0.02], [0.015], [-1.0], [-2.0]]))
-    forecast = curved(others, here, most=10)
+    forecast = fit_curved(others, here, most=10)
     assert forecast is not None
     assert forecast.change(np.array([0.005])) == pytest.approx([0.005], rel=0.05)
     assert forecast.change(np.array([-1.01])) != pytest.approx([0.99], rel=0.5)
-    assert curved(others, here, most=2).size == 2  # type: ignore[union-attr]
+    assert fit_curved(others, here, most=2).size == 2  # type: ignore[union-attr]
 
 
 def test_nothing_is_forecast_from_nothing() -> None:
     here = answer(np.zeros(2), np.zeros(3))
-    assert curved([], here, most=5) is None
-    assert curved([here, here], here, most=5) is None
+    assert fit_curved([], here, most=5) is None
+    assert fit_curved([here, here], here, most=5) is None
     straight = Straight(remember([], here.at, scale=1.0, most=2))
     assert (straight.size, straight.change(np.ones(2))) == (0, 0.0)
 
@@ -106,10 +106,10 @@ def test_nothing_is_forecast_from_nothing() -> None:
 def test_responses_stay_in_their_library() -> None:
     points = np.vstack([np.zeros(2), np.eye(2), -np.eye(2)])
     here, *others = [answer(point, strict.asarray(3 * point)) for point in points]
-    forecast = curved(others, here, most=5)
+    forecast = fit_curved(others, here, most=5)
     assert isinstance(forecast, Curved)
     assert type(forecast.change(np.ones(2))).__module__.startswith("array_api_strict")
-    assert forecast.pull_back(np.zeros(2), strict.asarray([1.0, 0.0])) == pytest.approx(
+    assert forecast.linearized(np.zeros(2))[1](strict.asarray([1.0, 0.0])) == pytest.approx(
         [3, 0], rel=1e-3
     )
 
@@ -118,13 +118,16 @@ def test_the_forecast_that_was_closer_lately_has_the_smaller_error() -> None:
     rng = np.random.default_rng(2)
     response = quadratic(rng, 2, 3)
     here, *others = answers(response, rng.uniform(-1, 1, (20, 2)))
-    bent = curved(others[:12], here, most=12)
+    bent = fit_curved(others[:12], here, most=12)
     assert bent is not None
     ignorant = Straight(remember([], here.at, scale=1.0, most=2))
-    errors = judged((), (ignorant, bent), here, others[12:])
-    assert errors[1] < 0.1 * errors[0]
+    errors = judged(Errors(), (ignorant, bent), here, others[12:])
+    assert errors.whole[1] < 0.1 * errors.whole[0]
     # No change is forecast: wrong by all of it.
-    assert errors[0] == pytest.approx(sum(0.8**age for age in range(7)))
+    assert errors.whole[0] == pytest.approx(sum(0.8**age for age in range(7)))
     later = judged(errors, (ignorant, bent), here, [answer(here.at + 1, here.response)])
-    assert later[0] == pytest.approx(0.8 * errors[0])  # nothing changed, nothing to be wrong about
-    assert judged((1.0,), (ignorant, bent), here, []) == (0.0, 0.0)  # of another set of forecasts
+    assert later.whole[0] == pytest.approx(
+        0.8 * errors.whole[0]
+    )  # nothing changed, nothing to be wrong about
+    # Of another set of forecasts.
+    assert judged(Errors((1.0,)), (ignorant, bent), here, []).whole == (0.0, 0.0)

@@ -16,9 +16,12 @@ from hypothesis import strategies as st
 import bizol
 from bizol import EvaluationError, Foresight, Objective, Problem
 from bizol.feasible_sets.protocol import projection
-from bizol.methods.foresight import foresight
+from bizol.methods.foresight import settings
 from bizol.methods.foresight.descent import _onto_region, descend
-from bizol.methods.foresight.foresight import ForesightState, _between
+from bizol.methods.foresight.places import between
+from bizol.methods.foresight.planning import planned
+from bizol.methods.foresight.policy import _resize
+from bizol.methods.foresight.state import ForesightState
 from bizol.problem import UnansweredError
 from bizol.reproduction.instances import (
     BALL,
@@ -276,7 +279,8 @@ class TestLaws:
             ),
         )
         theirs = bizol.minimize(problem, budget=25, seed=0)
-        assert theirs.x == pytest.approx(bizol.minimize(ours, budget=25, seed=0).x, abs=1e-9)
+        # Forecasts by pieces are for NumPy alone, so the ways differ, and the ends hardly.
+        assert theirs.x == pytest.approx(bizol.minimize(ours, budget=25, seed=0).x, abs=1e-7)
         assert type(theirs.y).__module__.startswith("array_api_strict")
 
 
@@ -304,14 +308,12 @@ class TestThrift:
     def test_a_trial_goes_no_farther_than_twenty_radii(self) -> None:
         problem, method = saturated(3), Foresight()
         states = bizol.iterate(problem, method, 0.9 * np.ones(3), seed=0)
-        state = next(
-            state for state in states if state.turn == "try" and method._planned(state).trials
-        )
+        state = next(state for state in states if state.turn == "try" and planned(state, 1).trials)
         for radius, cut in ((1.0, False), (1e-3, True)):
             narrow = replace(state, radius=radius)
             length = np.linalg.norm(method.ask(narrow)[0] - state.x) / 2  # [−1, 1] has width 2
             assert (length == pytest.approx(20 * radius)) == cut
-            assert method._planned(narrow).gain > 0
+            assert planned(narrow, method.workers).gain > 0
 
     def test_where_there_is_no_way_down_in_any_direction_the_next_descent_begins_soon(self) -> None:
         assert [state.descents for state in islice(self.bottom(), 5)] == [0, 0, 0, 0, 1]
@@ -326,9 +328,7 @@ class TestThrift:
     def test_a_trial_is_not_asked_where_the_answer_is_known(self) -> None:
         problem, method = saturated(3), Foresight()
         states = bizol.iterate(problem, method, 0.9 * np.ones(3), seed=0)
-        state = next(
-            state for state in states if state.turn == "try" and method._planned(state).trials
-        )
+        state = next(state for state in states if state.turn == "try" and planned(state, 1).trials)
         at = method.ask(state)[0]
         known = problem.objective.anchor(at, problem.response(at))
         again = method.ask(replace(state, observed=(*state.observed, known)))[0]
@@ -339,7 +339,7 @@ class TestThrift:
         rng, method = np.random.default_rng(1), Foresight()
         problem = affine(rng.standard_normal((6, 4)), feasible_set=bizol.Simplex(4))
         states = list(islice(bizol.iterate(problem, method, seed=0), 40))
-        plans = [method._planned(state) for state in states]
+        plans = [planned(state, method.workers) for state in states]
         assert max(plan.sensitivity.rank for plan in plans) == 3
         assert sum(plan.complete for plan in plans) > 20
         for state, plan in zip(states, plans, strict=True):
@@ -352,7 +352,7 @@ class TestThrift:
         state = next(
             state for state in bizol.iterate(problem, method, seed=0) if state.turn == "explore"
         )
-        plan = method._planned(state)
+        plan = planned(state, method.workers)
         for away, learned in ((1e-14, 0), (1e-3, 1)):
             object.__setattr__(state, "_plan", replace(plan, queries=(state.x + away)[None]))
             after = method.tell(state, problem.response(state.x + away)[None])
@@ -366,39 +366,37 @@ class TestTrust:
         problem, method, n = kinked(6), Foresight(), 6
         states = list(islice(bizol.iterate(problem, method, seed=0), 40))
         first = next(index for index, state in enumerate(states) if state.learning)
-        rank = method._planned(states[first]).sensitivity.rank
+        rank = planned(states[first], method.workers).sensitivity.rank
         turns = [state.turn for state in states[first : first + n - rank + 1]]
         assert rank < n - 1
         assert turns == ["explore"] * (n - rank) + ["try"]
-        assert method._planned(states[first + n - rank]).sensitivity.rank == n
+        assert planned(states[first + n - rank], method.workers).sensitivity.rank == n
         assert not states[first + n - rank].learning
 
     def test_learning_ends_where_no_more_directions_are_kept(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(foresight, "WORK", 1)  # sixty vectors are kept of eighty
+        monkeypatch.setattr(settings, "WORK", 1)  # sixty vectors are kept of eighty
         states = list(islice(bizol.iterate(kinked(80), Foresight(), seed=0), 100))
         begun = next(index for index, state in enumerate(states) if state.learning)
         ended = next(index for index in range(begun, 100) if not states[index].learning)
-        ranks = [
-            Foresight()._planned(states[index]).sensitivity.rank for index in (ended - 1, ended)
-        ]
+        ranks = [planned(states[index], 1).sensitivity.rank for index in (ended - 1, ended)]
         assert ranks == [59, 60]
-        assert sum(Foresight()._planned(state).trials for state in states[62:]) > 5
+        assert sum(planned(state, 1).trials for state in states[62:]) > 5
 
     def test_after_a_trial_that_knew_all_and_failed_trials_stay_within_the_radius(self) -> None:
         method = Foresight()
         states = list(islice(bizol.iterate(kinked(6), method, seed=0), 60))
         at = next(index for index, state in enumerate(states) if state.cautious)
-        before, plan = states[at - 1], method._planned(states[at - 1])
+        before, plan = states[at - 1], planned(states[at - 1], method.workers)
         assert before.turn == "try"
         assert plan.complete
         assert states[at].radius == pytest.approx(0.5 * plan.length)
         assert states[at].damping == 0.0
         trials = [
-            (state, method._planned(state))
+            (state, planned(state, method.workers))
             for state in states[at:]
-            if method._planned(state).trials
+            if planned(state, method.workers).trials
         ]
         assert len(trials) > 5
         assert all(plan.length <= state.radius * (1 + 1e-12) for state, plan in trials)
@@ -409,7 +407,7 @@ class TestTrust:
         states = list(islice(bizol.iterate(kinked(6), method, seed=0), 300))
         shrunk = kept = 0
         for state, after in pairwise(states):
-            plan = method._planned(state)
+            plan = planned(state, method.workers)
             if not (state.cautious and plan.trials and after.descents == state.descents):
                 continue
             assert after.anchor is not None
@@ -436,7 +434,7 @@ class TestTrust:
     def test_a_region_grows_with_a_good_step_and_shrinks_around_a_short_one(self) -> None:
         method = Foresight()
         state = next(s for s in bizol.iterate(kinked(6), method, seed=0) if s.cautious)
-        plan = method._planned(state)
+        plan = planned(state, method.workers)
         for share, ratio, wanted in (
             (1.0, 0.8, 2.0),
             (1.0, 0.5, 1.0),
@@ -444,9 +442,7 @@ class TestTrust:
             (0.2, 0.8, 0.5),
         ):
             tried = replace(plan, length=share * state.radius)
-            assert method._region(state, tried, ratio).radius == pytest.approx(
-                wanted * state.radius
-            )
+            assert _resize(state, tried, ratio).radius == pytest.approx(wanted * state.radius)
 
     def test_before_a_descent_is_given_up_one_question_is_asked_twice(self) -> None:
         """And costs nothing: it takes the place of the last trial that a descent has."""
@@ -612,7 +608,7 @@ class TestTrouble:
         none = method.tell_some(state, responses, np.zeros(4, dtype=bool))
         assert np.array_equal(none.x, state.x)
         assert none.cautious
-        assert none.radius == 0.5 * method._planned(state).length
+        assert none.radius == 0.5 * planned(state, method.workers).length
         assert len(none.observed) == len(state.observed)
         first = method.tell_some(state, responses, np.array([False, True, True, True]))
         assert (first.cautious, first.radius) == (none.cautious, none.radius)
@@ -691,10 +687,10 @@ class TestTrouble:
     def test_between_two_decisions_is_within_their_range_to_the_last_bit(self) -> None:
         rng = np.random.default_rng(0)
         one, other = rng.standard_normal((2, 1000))
-        point = _between(one, other, 1.0)  # one + (other − one) is beyond the other in some of them
+        point = between(one, other, 1.0)  # one + (other − one) is beyond the other in some of them
         assert (point >= np.minimum(one, other)).all()
         assert (point <= np.maximum(one, other)).all()
-        assert _between(np.zeros(2), np.ones(2), 0.25) == pytest.approx([0.25, 0.25])
+        assert between(np.zeros(2), np.ones(2), 0.25) == pytest.approx([0.25, 0.25])
 
     def test_a_decision_without_gradients_may_be_the_best_one(self) -> None:
         """φ = Σ√|y| has none at its minimum."""

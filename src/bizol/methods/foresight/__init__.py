@@ -1,5 +1,5 @@
 """The default method: forecasts of the response, and φ minimized through them."""
 
-from bizol.methods.foresight.foresight import Foresight
+from bizol.methods.foresight.method import Foresight
 
 __all__ = ["Foresight"]

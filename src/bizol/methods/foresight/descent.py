@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import inf, sqrt
 
 import numpy as np
@@ -36,7 +36,7 @@ def descend(
         x: where to begin, in the set.
         feasible_set: the set.
         rounds: how many steps to take at most.
-        within: how far from x to go at most.
+        within: how far to go at most.
 
     Example:
         >>> import bizol
@@ -45,17 +45,38 @@ def descend(
         array([1., 2.])
 
     """
-    onto = projection(feasible_set)
+    return slide([function], x, feasible_set, rounds=rounds, within=within)
+
+
+def slide(
+    functions: Sequence[ValueAndGradient],
+    x: Point,
+    feasible_set: FeasibleSet,
+    *,
+    rounds: int,
+    within: float = inf,
+) -> tuple[Point, float]:
+    """Return the end of descents one after the other, and the value of the last function there.
+
+    For functions that come ever nearer to the one that is meant, which is sharp: each begins
+    where the one before has ended, with the curvature that it has found.
+    """
+    onto, u = projection(feasible_set), x
     if onto is None:
-        penalized = function
-        if within < feasible_set.diameter:
-            penalized = _penalize_distance(function, x, within)
-        u = _step_pairwise(penalized, x, feasible_set, rounds)
-        return u, function(u)[0]
+        for function in functions:
+            penalized = function
+            if within < feasible_set.diameter:
+                penalized = _penalize_distance(function, x, within)
+            u = _step_pairwise(penalized, u, feasible_set, rounds)
+        return u, functions[-1](u)[0]
     if within < feasible_set.diameter:
         onto = _onto_region(onto, x, within)
-    diameter = min(feasible_set.diameter, 2 * within)
-    return _step_projected(function, x, onto, diameter=diameter, rounds=rounds)
+    diameter, curvature = min(feasible_set.diameter, 2 * within), 0.0
+    for function in functions:
+        u, value, curvature = _step_projected(
+            function, u, onto, diameter=diameter, rounds=rounds, curvature=curvature
+        )
+    return u, value
 
 
 def _onto_region(
@@ -118,17 +139,19 @@ def _step_projected(
     *,
     diameter: float,
     rounds: int,
-) -> tuple[Point, float]:
+    curvature: float,
+) -> tuple[Point, float, float]:
     """Take accelerated projected-gradient steps, and restart when momentum leads uphill.
 
-    The curvature is found by doubling.
+    FISTA (A. Beck and M. Teboulle, 2009) with restarts (B. O'Donoghue and E. Candès, 2015). The
+    curvature is found by doubling, and returned too; zero where none is known yet.
     """
     value, gradient = function(x)
     u = x
     first = value
-    curvature = 1.0
-    if diameter > 0:
-        curvature = max(float(np.linalg.norm(gradient)) / (0.1 * diameter), TINY)
+    if curvature == 0:
+        slope = float(np.linalg.norm(gradient))
+        curvature = max(slope / (0.1 * diameter), TINY) if diameter > 0 else 1.0
     ahead, ahead_value, ahead_gradient, momentum = u, value, gradient, 1.0
     for round_ in range(rounds):
         for _ in range(60):
@@ -157,7 +180,7 @@ def _step_projected(
         else:
             ahead_value, ahead_gradient = function(ahead)
         curvature *= 0.85
-    return u, value
+    return u, value, curvature
 
 
 def _step_pairwise(
@@ -165,7 +188,7 @@ def _step_pairwise(
 ) -> Point:
     """Take pairwise Frank–Wolfe steps: move weight from the worst point in use to the best vertex.
 
-    The curvature that limits the steps is found by doubling.
+    S. Lacoste-Julien and M. Jaggi, 2015. The curvature that limits the steps is found by doubling.
     """
     atoms, weights = [x], [1.0]
     u = x

@@ -1,0 +1,76 @@
+"""Which forecast was closer to the latest answers: as a whole, and component by component."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bizol.arrays import Point, norm, to_numpy
+from bizol.methods.foresight.forecasts.overlaid import Overlaid
+from bizol.methods.foresight.forecasts.pieces import Pieces
+from bizol.methods.foresight.forecasts.protocol import Forecast
+from bizol.methods.foresight.settings import CLEARLY, FORGETTING, LARGEST_ERROR, WITNESSES
+from bizol.problem import Anchor
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Errors:
+    """How far forecasts were from the latest answers, newer ones counting more.
+
+    An error is relative to how much the response changed, at most 2, and squared.
+    """
+
+    whole: tuple[float, ...] = ()  # of each forecast of all components
+    each: NDArray[np.float64] | None = None  # the same by component, and of pieces last
+    witnesses: int = 0
+
+
+def judged(
+    errors: Errors,
+    forecasts: Sequence[Forecast],
+    here: Anchor,
+    others: Sequence[Anchor],
+    *,
+    pieces: Pieces | None = None,
+    units: Point | float = 1.0,
+) -> Errors:
+    """Return the updated errors of the forecasts after these answers."""
+    whole = errors.whole
+    if len(whole) != len(forecasts):  # the forecasts are others than before
+        whole = (0.0,) * len(forecasts)
+    each, witnesses = errors.each, errors.witnesses
+    if pieces is None:
+        each, witnesses = None, 0
+    elif each is None or len(each) != len(forecasts) + 1:
+        each, witnesses = np.zeros((len(forecasts) + 1, here.response.shape[0])), 0
+    for other in others:
+        change, step = other.response - here.response, (other.at - here.at) / units
+        size = norm(change)
+        offs = [change - forecast.change(step) for forecast in forecasts] if size > 0 else []
+        now = [min(norm(off) / size, LARGEST_ERROR) ** 2 for off in offs] or [0.0] * len(forecasts)
+        whole = tuple(FORGETTING * b + a for b, a in zip(whole, now, strict=True))
+        if each is not None and pieces is not None and size > 0:
+            off = np.array([to_numpy(one) for one in offs])
+            last = off.min(axis=0)
+            last[pieces.components] = to_numpy(change)[pieces.components] - pieces.change(step)
+            each = FORGETTING * each + np.minimum(np.abs([*off, last]) / size, LARGEST_ERROR) ** 2
+            witnesses += 1
+    return Errors(whole, each, witnesses)
+
+
+def choose(errors: Errors, forecasts: Sequence[Forecast], pieces: Pieces | None) -> Forecast:
+    """Return the best forecast as a whole, with pieces where these were clearly closer."""
+    best = int(np.argmin(errors.whole)) if len(errors.whole) == len(forecasts) else 0
+    base = forecasts[best]
+    if pieces is None or errors.each is None or errors.witnesses < WITNESSES:
+        return base
+    if len(errors.each) != len(forecasts) + 1:
+        return base
+    better = errors.each[-1] < CLEARLY * errors.each[best]
+    chosen = better[pieces.components]
+    return Overlaid(base, pieces.restricted(chosen)) if chosen.any() else base

@@ -1,0 +1,51 @@
+"""A forecast of all components with pieces in place of some."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from bizol.arrays import Point, Response
+from bizol.methods.foresight.forecasts.pieces import Pieces
+from bizol.methods.foresight.forecasts.protocol import Forecast, PullBack
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Overlaid:
+    """One forecast of all components, with pieces in place of some of them."""
+
+    base: Forecast
+    pieces: Pieces
+
+    @property
+    def size(self) -> int:
+        """How many responses the forecast below is computed from."""
+        return self.base.size
+
+    def change(self, step: Point) -> Response:
+        """Return the expected y(x + step) − y(x)."""
+        change = np.array(self.base.change(step))
+        change[self.pieces.components] = self.pieces.change(step)
+        return change
+
+    def linearized(self, step: Point) -> tuple[Response, PullBack]:
+        """Return the expected change and d ↦ Jᵀd with its Jacobian J at x + step."""
+        change, pull_below = self.base.linearized(step)
+        over, pull_over = self.pieces.linearized(step)
+        where = self.pieces.components
+        change = np.array(change)
+        change[where] = over
+
+        def pull_back(covector: Response) -> Point:
+            below = np.array(covector)
+            below[where] = 0.0
+            return pull_below(below) + pull_over(covector[where])
+
+        return change, pull_back
+
+    def softened(self, temperature: float) -> Overlaid:
+        """Return the same with smooth kinks."""
+        return Overlaid(self.base, self.pieces.softened(temperature))

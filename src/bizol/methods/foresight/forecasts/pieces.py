@@ -1,0 +1,282 @@
+"""The forecast by pieces: every component on its own, by one or two planes between limits.
+
+Followers have limits, so their responses have kinks. One kink of one component is a hinge, the
+larger or the smaller of two planes (L. Breiman, 1993); a floor or a ceiling is a value that
+answers repeat exactly. The kinks of different components are independent, so about 2(n + 1)
+answers determine the 2ᵐ pieces that meet where every component has one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bizol.arrays import Point, Points
+from bizol.methods.foresight.forecasts.hinges import Answered, Mask, Matrix, fit_hinges
+from bizol.methods.foresight.settings import (
+    ALWAYS,
+    APART,
+    KEPT,
+    OVERHEAD,
+    PIECES_ANSWERS,
+    PIECES_DIMENSION,
+    PIECES_WORK,
+    REPEATED,
+    WORK,
+)
+from bizol.problem import Anchor
+from bizol.records import assign
+
+NO_TEMPERATURE = 1e-150  # its square is a number, and no answer has such a digit
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Pieces:
+    """The change of some components: clip(max(ℓ₁, ℓ₂), floor, ceiling), or min in place of max.
+
+    With a temperature t, kinks are smooth: max(a, b) = (a + b + |a − b|)/2 with √((a − b)² + t²) in
+    place of |a − b|, and limits in the same way (C. Chen and O. Mangasarian, 1996).
+    """
+
+    components: NDArray[np.intp]
+    slopes: Matrix  # (2, c, n), of the two planes
+    heights: Matrix  # (2, c), of the two planes at x, above y(x)
+    signs: Point  # (c,), 1 where the larger plane counts, −1 where the smaller one does
+    floors: Point  # (c,), above y(x); −inf where there is none
+    ceilings: Point  # (c,)
+    spreads: Point  # (c,), how much the answers differ: the unit of temperatures
+    start: Point  # (c,), y(x)
+    at: Point  # x, in units
+    temperature: float = 0.0
+    # Computed once, for many evaluations: mean and difference of both planes, which components have
+    # limits, squared temperatures, and what the pieces say of x itself, above y(x): zero where they
+    # explain it.
+    _turns: Point = field(init=False, repr=False)  # (c,), the signs, 0 where there is no kink
+    _rows: Matrix = field(init=False, repr=False)  # (2c, n)
+    _levels: Point = field(init=False, repr=False)  # (2c,)
+    _limited: tuple[NDArray[np.intp], NDArray[np.intp]] = field(init=False, repr=False)
+    _soft: Point = field(init=False, repr=False)  # (c,)
+    _origin: Point = field(init=False, repr=False)  # (c,)
+
+    def __post_init__(self) -> None:
+        differences = self.slopes[0] - self.slopes[1], self.heights[0] - self.heights[1]
+        turns = np.where(differences[0].any(axis=1) | (differences[1] != 0), self.signs, 0.0)
+        hinge = self.signs * (self.signs * self.heights).max(axis=0)
+        assign(
+            self,
+            _turns=turns,
+            _rows=np.concatenate([self.slopes.mean(axis=0), turns[:, None] / 2 * differences[0]]),
+            _levels=np.concatenate([self.heights.mean(axis=0), turns / 2 * differences[1]]),
+            _limited=(
+                np.flatnonzero(self.floors > -np.inf),
+                np.flatnonzero(self.ceilings < np.inf),
+            ),
+            _soft=np.maximum(self.temperature * self.spreads / 2, NO_TEMPERATURE) ** 2,
+            _origin=np.clip(hinge, self.floors, self.ceilings),
+        )
+
+    def change(self, step: Point) -> Point:
+        """Return the expected change of the components."""
+        return self.linearized(step)[0]
+
+    def linearized(self, step: Point) -> tuple[Point, Callable[[Point], Point]]:
+        """Return the expected change and d ↦ Jᵀd with its Jacobian J at x + step."""
+        count = len(self.signs)
+        planes = self._rows @ step + self._levels
+        half = planes[count:]
+        root = np.sqrt(half * half + self._soft)
+        kinked = half / root  # between −1, where only the other plane counts, and 1
+        value = planes[:count] + self._turns * root
+        inside: Point | None = None
+        below, above = self._limited
+        if below.size:
+            gap = (value[below] - self.floors[below]) / 2
+            root = np.sqrt(gap * gap + self._soft[below])
+            value[below] = self.floors[below] + gap + root
+            inside = np.ones(count)
+            inside[below] = (1 + gap / root) / 2
+        if above.size:
+            gap = (self.ceilings[above] - value[above]) / 2
+            root = np.sqrt(gap * gap + self._soft[above])
+            value[above] = self.ceilings[above] - gap - root
+            inside = np.ones(count) if inside is None else inside
+            inside[above] *= (1 + gap / root) / 2
+
+        def pull_back(covector: Point) -> Point:
+            weights = covector if inside is None else covector * inside
+            return np.asarray(
+                np.concatenate([weights, self._turns * kinked * weights]) @ self._rows
+            )
+
+        return value - self._origin, pull_back
+
+    def softened(self, temperature: float) -> Pieces:
+        """Return the same with another temperature."""
+        return replace(self, temperature=temperature)
+
+    def restricted(self, chosen: Mask) -> Pieces:
+        """Return the forecast of the chosen ones of its components."""
+        return Pieces(
+            self.components[chosen],
+            self.slopes[:, chosen],
+            self.heights[:, chosen],
+            self.signs[chosen],
+            self.floors[chosen],
+            self.ceilings[chosen],
+            self.spreads[chosen],
+            self.start[chosen],
+            self.at,
+            self.temperature,
+        )
+
+    def seen_from(self, z: Point, now: Point) -> Pieces:
+        """Return the same pieces around another decision, with its answer (m,)."""
+        way, rise = z - self.at, now[self.components] - self.start
+        return replace(
+            self,
+            heights=self.slopes @ way + self.heights - rise,
+            floors=self.floors - rise,
+            ceilings=self.ceilings - rise,
+            start=now[self.components],
+            at=z,
+        )
+
+    def explains(self, steps: Points, answers: Matrix) -> Mask:
+        """Return of which components all answers (k, m) are explained."""
+        planes = self.slopes @ steps.T + self.heights[:, :, None]
+        hinges = self.signs[:, None] * (self.signs[:, None] * planes).max(axis=0)
+        said = np.clip(hinges, self.floors[:, None], self.ceilings[:, None])
+        off = said + self.start[:, None] - answers[:, self.components].T
+        return np.asarray(np.abs(off).max(axis=1) <= KEPT * self.spreads)
+
+    def joined(self, other: Pieces) -> Pieces:
+        """Return the forecast of the components of both, seen from the same decision."""
+        return replace(
+            self,
+            components=np.concatenate([self.components, other.components]),
+            slopes=np.concatenate([self.slopes, other.slopes], axis=1),
+            heights=np.concatenate([self.heights, other.heights], axis=1),
+            signs=np.concatenate([self.signs, other.signs]),
+            floors=np.concatenate([self.floors, other.floors]),
+            ceilings=np.concatenate([self.ceilings, other.ceilings]),
+            spreads=np.concatenate([self.spreads, other.spreads]),
+            start=np.concatenate([self.start, other.start]),
+        )
+
+
+def fit_pieces(
+    observed: Sequence[Anchor],
+    here: Anchor,
+    *,
+    units: Point | float = 1.0,
+    before: Pieces | None = None,
+    shift: int = 0,
+) -> Pieces | None:
+    """Fit pieces to the answers nearest to a decision.
+
+    None where there are too few, where n or m is large, and where responses are not NumPy's.
+    Pieces that explain the nearest answers are kept. Of the other components, those that matter
+    most to φ are fitted, and some others in turn, as many as can be fitted in little time.
+
+    Args:
+        observed: the answers so far.
+        here: the decision, and the answer there.
+        units: the unit of steps along every coordinate.
+        before: the pieces as they were fitted before.
+        shift: whose turn it is.
+
+    """
+    n, now = here.at.size, here.response
+    if not isinstance(now, np.ndarray):
+        return None
+    if n > PIECES_DIMENSION or len(observed) * now.size > WORK:
+        return None
+    steps = np.array([each.at - here.at for each in observed]).reshape(-1, n) / units
+    distances = np.linalg.norm(steps, axis=1)
+    nearest = np.argsort(distances, kind="stable")[: PIECES_ANSWERS[0] * n + PIECES_ANSWERS[1]]
+    if len(nearest) < n // 2 + 3 or distances[nearest[-1]] == 0:
+        return None
+    scale = float(distances[nearest[-1]])
+    answers = np.array([each.response for each in observed])
+    spreads = np.ptp(answers[nearest], axis=0)
+    moved, explained = None, np.zeros(len(now), dtype=bool)
+    if before is not None:
+        moved = before.seen_from(here.at / units, now)
+        explained[moved.components] = moved.explains(steps[nearest], answers[nearest])
+    open_ = np.flatnonzero((spreads > 0) & ~explained)
+    chosen = _in_turn(open_, np.abs(here.grad_y) * spreads, n, shift)
+    if not chosen.size:
+        return moved
+    unit = spreads[chosen]
+    floors, ceilings = _limits(steps, answers[:, chosen])
+    data = Answered.gather(
+        steps[nearest] / scale,
+        ((answers[nearest][:, chosen] - now[chosen]) / unit).T,
+        (floors - now[chosen]) / unit,
+        (ceilings - now[chosen]) / unit,
+    )
+    first = None if before is None else _sides(before, here.at / units, steps[nearest], chosen)
+    planes, signs = fit_hinges(data, first)
+    fitted = Pieces(
+        components=chosen,
+        slopes=planes[:, :, 1:] * unit[:, None] / scale,
+        heights=planes[:, :, 0] * unit,
+        signs=signs,
+        floors=floors - now[chosen],
+        ceilings=ceilings - now[chosen],
+        spreads=unit,
+        start=now[chosen],
+        at=here.at / units,
+    )
+    if moved is None:
+        return fitted
+    return moved.restricted(~np.isin(moved.components, chosen)).joined(fitted)
+
+
+def _in_turn(open_: NDArray[np.intp], matters: Point, n: int, shift: int) -> NDArray[np.intp]:
+    """Return the components to fit: half of them matter most, the others have their turn."""
+    count = max(ALWAYS, int(PIECES_WORK // ((n + 1) ** 3 + OVERHEAD)))
+    if len(open_) <= count:
+        return open_
+    first = open_[np.argsort(-matters[open_], kind="stable")]
+    others = np.sort(first[count // 2 :])
+    turn = np.arange(count - count // 2) + shift * (count - count // 2)
+    return np.unique(np.concatenate([first[: count // 2], others[turn % len(others)]]))
+
+
+def _limits(steps: Points, answers: Matrix) -> tuple[Point, Point]:
+    """Return the floor and the ceiling of every component; infinite where there is none.
+
+    A limit is the lowest or highest answer, given exactly to decisions that are far apart.
+    """
+    lowest, highest = answers.min(axis=0), answers.max(axis=0)
+    rounding = REPEATED * np.maximum(highest - lowest, np.abs(answers).max(axis=0))
+    squares = np.einsum("kn,kn->k", steps, steps)
+    apart = squares[:, None] + squares - 2 * steps @ steps.T
+    far = (APART**2) * float(apart.max())
+    found = []
+    for end, missing in ((lowest, -np.inf), (highest, np.inf)):
+        repeated = np.abs(answers - end) <= rounding  # (k, c)
+        first = np.argmax(repeated, axis=0)
+        reach = np.where(repeated.T, apart[first], 0.0).max(axis=1)
+        found.append(np.where((reach > far) & (highest > lowest), end, missing))
+    return found[0], found[1]
+
+
+def _sides(before: Pieces, z: Point, steps: Points, chosen: NDArray[np.intp]) -> Matrix:
+    """Return on which side (c, k) of the kinks of earlier pieces the answers are; NaN for none."""
+    sides = np.full((len(chosen), len(steps)), np.nan)
+    known, rows, found = np.intersect1d(chosen, before.components, return_indices=True)
+    if known.size:
+        there = steps + (z - before.at)
+        difference = (before.slopes[0, found] - before.slopes[1, found]) @ there.T
+        difference += (before.heights[0, found] - before.heights[1, found])[:, None]
+        hinged = (before.slopes[0, found] != before.slopes[1, found]).any(axis=1)
+        side = np.asarray(before.signs[found, None] * difference >= 0, dtype=np.float64)
+        sides[rows[hinged]] = side[hinged]
+    return sides

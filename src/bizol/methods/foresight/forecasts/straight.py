@@ -1,0 +1,33 @@
+"""The linear forecast."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+from bizol.arrays import Point, Response
+from bizol.methods.foresight.forecasts.protocol import PullBack
+from bizol.sensitivity import RememberedSensitivity
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Straight:
+    """The linear forecast: the change is M step, with a remembered Jacobian M."""
+
+    sensitivity: RememberedSensitivity
+
+    @property
+    def size(self) -> int:
+        """How many directions are known."""
+        return self.sensitivity.rank
+
+    def change(self, step: Point) -> Response:
+        """Return M step; zero while nothing is known."""
+        if self.sensitivity.differences is None:
+            return 0.0
+        return self.sensitivity.push(step)
+
+    def linearized(self, step: Point) -> tuple[Response, PullBack]:
+        """Return M step and d ↦ Mᵀd."""
+        return self.change(step), self.sensitivity.pull_back

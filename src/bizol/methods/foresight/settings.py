@@ -1,0 +1,90 @@
+"""Every threshold of the default method, with its reason.
+
+Lengths are relative to the diameter of X in the method's own units unless it says otherwise. A
+threshold without a reason of its own was chosen on the tuning half of `benchmarks/peers`, where
+values between a half and twice as much made no difference beyond noise.
+"""
+
+from __future__ import annotations
+
+# --- what numbers can tell apart
+
+SMALLEST_RADIUS = 1e-7  # differences over shorter distances are mostly rounding of the answers
+SHORTEST_STEP = 1e-11  # two decisions nearer than this are the same for float64
+ANSWER_ROUNDING = 1e-12  # relative to an answer: what a deterministic follower may not repeat
+VALUE_ROUNDING = 1e-15  # relative to φ: a promised gain below it is none
+ECHO_RADIUS = 1e-3  # before smaller differences count, one query is repeated to see the noise
+NOISE_MARGIN = 5  # the radius stays so many noises of the response above zero
+
+# --- how far to go
+
+FIRST_RADIUS = 0.1
+SECOND_RADIUS = 0.2  # of every later descent: the first one has seen where it began
+LARGEST_RADIUS = 0.5
+LEAP = 20  # radii that a trial goes, at most, while no trial has failed that knew every direction
+WIDTH = 0.1  # of X that explorations go, at most, divided by √n so that it is so in every dimension
+EXPLORED = 0.5  # of the radius that explorations go
+EXPLORED_WITHIN = 0.7  # of the radius of a region: as wide as trials, which end on its boundary
+SPACING = 0.1  # of its length that an exploration keeps from what was asked
+
+# --- what an outcome says (ratio: the gain that came true by the gain promised; trust regions:
+# A. R. Conn, N. Gould and Ph. Toint, 2000)
+
+GOOD = 0.75
+POOR = 0.25
+LESS_DAMPING = 5  # λ is divided by it after a good trial
+MORE_DAMPING = 3  # and multiplied by it after a poor one
+NEGLIGIBLE_DAMPING = 1e-6  # of the gain: less is none
+NEXT_TO_NOTHING = 1e-3  # of all that a descent gained: a trial that gains less has stalled
+KNOWN_WITHIN = 2  # radii: a secant that reaches farther says nothing of the region
+PATIENCE = 3  # stalls beyond n after which a descent is over
+CATCHING_UP = 2  # a descent that needs more than two such spans to reach the best is hopeless
+RETURNING = 3  # every third descent begins at the best decision
+FAR = 20  # random decisions, of which the one farthest from all answers begins a descent
+
+# --- what is kept
+
+FITTED = 150  # answers that a curved forecast is fitted to, at most: it is cubic in them
+WORK = 2_000_000  # numbers in the factors of a forecast, at most,
+VECTORS = 60  # but so many vectors are always kept
+
+# --- forecasts
+
+BEND = 0.1  # how readily differences are explained by curvature, ρ
+REMAINDER = 1e-4  # how much of the farther answers a quadratic leaves unexplained, τ
+FORGETTING = 0.8  # the share of an error that still counts after one more answer
+LARGEST_ERROR = 2  # times the change of the response: worse is not told apart
+CLEARLY = 0.25  # pieces are taken where their squared error is below this share of the other's,
+WITNESSES = 3  # and so many answers have shown it: fewer agree with anything
+
+# --- pieces
+
+PIECES_DIMENSION = 60  # above, there are none: one hinge of one component takes O(n³) operations
+PIECES_ANSWERS = (4, 30)  # a n + b nearest answers are used: twice what a hinge has parameters
+ENOUGH = 1.5  # times n + 1 answers between the limits: those farther away count less,
+DECAY = 4  # by this power of the distance, as what a plane leaves unexplained grows with its square
+RIDGE = 1e-10  # how much a steep plane costs: where answers are few, the flattest is taken
+REPEATED = 1e-9  # of the range of a component: answers so near to its end repeat a limit,
+APART = 1e-2  # if their decisions are so far apart, relative to all that was asked
+SIDES = 4  # rounds in which answers change sides, at most: most never do after the second
+EXPLAINED = 1e-12  # of the variation, squared: what is left when planes explain all answers
+KEPT = 1e-8  # of the variation: pieces that are off by less are kept; the ridge's share is 1e-9
+NEAR = 1e-8  # of the distance of the farthest answer: nearer ones are not told apart
+PIECES_WORK = 600_000  # operations for one round of systems, at most,
+OVERHEAD = 20_000  # of which one small system costs so many besides its arithmetic,
+ALWAYS = 4  # but so many components are always fitted
+
+# --- the subproblem
+
+ROUNDS = 60  # steps of a descent through a forecast,
+FEW_ROUNDS = 15  # and through one that costs more than
+COSTLY = 100_000  # numbers an evaluation
+# Kinks are smooth at first and sharp at last, in units of how much the answers differ: a step of
+# ten is one that a few rounds can follow, and 1e-8 is what remains of the answer's digits.
+TEMPERATURES = (3e-2, 3e-3, 3e-4, 3e-5, 3e-6, 3e-7, 3e-8, 3e-9)
+SHARPENING = 12  # steps at each temperature
+
+
+def kept(wanted: int, size: int) -> int:
+    """Return how many vectors of this size are kept, of those that would be good to have."""
+    return min(wanted, max(VECTORS, WORK // size))
