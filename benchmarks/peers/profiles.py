@@ -1,7 +1,7 @@
 """Data profiles of the runs: the share of problems solved against queries, as figures and a table.
 
     python -m benchmarks.peers.profiles --runs peers/runs.jsonl --out peers
-        [--split report] [--tag TAG]
+        [--split report] [--tag TAG] [--no-record]
 
 A run solves its problem to τ when (best − reference)/(φ(x₀) − reference) ≤ τ (J. Moré and S. Wild,
 2009), also where it was cut or failed afterwards. Cases that a solver does not take or was not run
@@ -21,7 +21,8 @@ import numpy as np
 from rich.console import Console
 
 from benchmarks.peers.problems import references
-from benchmarks.peers.run import Run, read_runs
+from benchmarks.peers.record import read_record
+from benchmarks.peers.runs import Run, latest, read_runs
 from benchmarks.peers.solvers import PEERS
 from bizol.arrays import Point
 from bizol.report.figures import OURS, canvas, save
@@ -193,11 +194,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--out", type=Path, default=Path("peers"))
     parser.add_argument("--split", choices=("tune", "report", "all"), default="report")
     parser.add_argument("--tag", help="only cases with this tag")
+    parser.add_argument("--no-record", action="store_true", help="ignore the runs that are kept")
     options = parser.parse_args(arguments)
     console = Console()
+    kept = [] if options.no_record else read_record()
+    made = [run for run in latest(kept, read_runs(options.runs)) if run.begin == "fixed"]
     runs = [
         run
-        for run in longest(read_runs(options.runs))
+        for run in longest(made)
         if options.split in ("all", run.split) and (options.tag is None or options.tag in run.tags)
     ]
     if not runs:

@@ -2,8 +2,9 @@
 
 Each case gets a time: local solvers with gradients from many feasible points and from kicked best
 points, CMA-ES over the whole set with small and large populations, and CMA-ES in ever smaller
-neighborhoods of the best point, which gets along with kinks. The search starts from what is known,
-and the best of everything counts.
+neighborhoods of the best point, which gets along with kinks; where a formula gives a solution, it
+is among the points, and where responses are affine on cells, `cells.py` goes from cell to cell. The
+search starts from what is known, and the best of everything counts.
 
     python -m benchmarks.peers.references [--seconds 20] [--seed 0] [--jobs 2]
         [--cases NAME ...] [--runs FILE]
@@ -25,8 +26,9 @@ import numpy as np
 from rich.console import Console
 
 import bizol
+from benchmarks.peers.cells import clipped_form, search_cells
 from benchmarks.peers.problems import REFERENCES, Case, Reference, build, names, references
-from benchmarks.peers.run import read_runs
+from benchmarks.peers.runs import read_runs
 from benchmarks.peers.sets import FEASIBLE, bounds, project, rows, sample
 from bizol.arrays import Point
 from bizol.structure.protocols import KnownStructure
@@ -45,6 +47,8 @@ class Best:
         self.value = inf
         self.x = case.start.copy()
         self.ask(case.start)
+        if case.solution is not None:
+            self.ask(case.solution)
         if case.name in references():
             self.ask(np.array(references()[case.name].x))
 
@@ -150,12 +154,29 @@ def hop(best: Best, rng: np.random.Generator) -> None:
     descend(best, begin)
 
 
+def cross_cells(best: Best, rng: np.random.Generator) -> None:
+    """Descend from cell to cell: from the best point, from it moved or kicked, and from elsewhere.
+
+    Only where the response is affine on cells of a box and φ is quadratic on them.
+    """
+    problem = best.case.problem
+    if clipped_form(problem.response) is None or not isinstance(problem.feasible_set, bizol.Box):
+        return
+    other = sample(problem.feasible_set, rng)
+    few = rng.permutation(other.size) < rng.integers(1, 5)
+    part = 10 ** rng.uniform(-2.0, -0.3)
+    near = (1 - part) * best.x + part * other
+    for begin in (best.x, np.where(few, other, best.x), near, other):
+        search_cells(best.ask, problem, begin, rng)
+
+
 def search(name: str, seconds: float, seed: int) -> tuple[str, Reference]:
     """Return the best that was found for a case within the time."""
     case = build(name)
     best = Best(case, seconds)
     rng = np.random.default_rng(seed)
     stages: list[Callable[[], None]] = [
+        *(lambda: cross_cells(best, rng) for _ in range(100)),
         lambda: descend(best, case.start),
         lambda: evolve(best, case.start, 0.3, seed),
         lambda: descend(best, best.x),

@@ -1,9 +1,10 @@
 """Run every solver on every case and write one line per run; resumes if interrupted.
 
     python -m benchmarks.peers.run --out peers [--quick] [--cases NAME ...] [--solvers NAME ...]
-        [--split report] [--seeds 3] [--jobs 2] [--budget 100] [--limit 300]
+        [--split report] [--seeds 3] [--jobs 2] [--budget 100] [--limit 300] [--no-record]
 
-Then `python -m benchmarks.peers.profiles --runs peers/runs.jsonl --out peers` draws the profiles.
+Runs that are kept in the repository (`benchmarks.peers.record`) are not made again. Then
+`python -m benchmarks.peers.profiles --runs peers/runs.jsonl --out peers` draws the profiles.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ import multiprocessing
 import os
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, replace
 from math import isfinite
 from pathlib import Path
 from time import process_time
-from typing import Literal, final
 
+import numpy as np
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -31,6 +32,9 @@ from rich.progress import (
 )
 
 from benchmarks.peers.problems import Case, build, names
+from benchmarks.peers.record import read_record
+from benchmarks.peers.runs import Job, Run, Status, latest, read_runs
+from benchmarks.peers.sets import sample
 from benchmarks.peers.solvers import PEERS, Oracle, UnsuitableError, run_solver
 
 MULTIPLES = (1, 2, 3, 5, 8, 10, 15, 20, 30, 50, 75, 100)  # of n + 1
@@ -46,71 +50,25 @@ QUICK = (
 )
 
 
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
-    """One run to be made: what it is known by in the file of runs."""
-
-    case: str
-    solver: str
-    seed: int
-    budget: int
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
-    """What came of a job.
-
-    Attributes:
-        status: "done"; "late" when the time limit ended it, with what it had found; "failed", with
-            the message; "skipped" when the solver does not take the case, with the reason.
-        seconds: processor time, the follower included.
-        value, x: the best feasible value and where it was; None when there is none.
-        start: φ at the case's start.
-        reference: the best known value at the time.
-        gaps: (best − reference)/(start − reference) by the number of queries, as far as the budget
-            goes.
-        trace: the queries at which the best value fell, and to what: profiles take gaps from it,
-            with the references known by then.
-
-    """
-
-    case: str
-    solver: str
-    seed: int
-    budget: int
-    n: int
-    split: str
-    tags: list[str]
-    status: Literal["done", "late", "failed", "skipped"]
-    message: str
-    queries: int
-    seconds: float
-    value: float | None
-    x: list[float] | None = None
-    start: float
-    reference: float
-    gaps: dict[str, float] = field(default_factory=dict)
-    trace: list[tuple[int, float]] = field(default_factory=list)
-
-    @property
-    def job(self) -> Job:
-        """What it is known by."""
-        return Job(case=self.case, solver=self.solver, seed=self.seed, budget=self.budget)
-
-
 def budget_of(n: int, multiple: int) -> int:
     """Return the budget for a dimension: so many times n + 1, and never above 3000."""
     return min(CAP, multiple * (n + 1))
 
 
+def begun(case: Case, job: Job) -> Case:
+    """Return the case with the start of the job."""
+    if job.begin == "fixed":
+        return case
+    rng = np.random.default_rng([job.seed, 1906])  # not the stream that solvers draw from
+    return replace(case, start=sample(case.problem.feasible_set, rng))
+
+
 def carry_out(job: Job, limit: float = 300.0) -> Run:
     """Run a solver on a case; whatever it does is recorded."""
-    case = build(job.case)
+    case = begun(build(job.case), job)
     oracle = Oracle(case, job.budget, seconds=limit)
     begin = process_time()
-    status: Literal["done", "late", "failed", "skipped"] = "done"
+    status: Status = "done"
     message = ""
     try:
         run_solver(PEERS[job.solver], oracle, job.seed)
@@ -129,7 +87,7 @@ def summary(
     case: Case,
     oracle: Oracle,
     *,
-    status: Literal["done", "late", "failed", "skipped"],
+    status: Status,
     message: str,
     seconds: float,
 ) -> Run:
@@ -150,6 +108,7 @@ def summary(
         solver=job.solver,
         seed=job.seed,
         budget=job.budget,
+        begin=job.begin,
         n=case.dimension,
         split=case.split,
         tags=sorted(case.tags),
@@ -166,22 +125,16 @@ def summary(
     )
 
 
-def read_runs(path: Path) -> list[Run]:
-    """Return the runs in a file, the last of each job; a line cut short is skipped."""
-    found: dict[Job, Run] = {}
-    for line in path.read_text().splitlines() if path.exists() else ():
-        try:
-            run = Run(**json.loads(line))
-        except (json.JSONDecodeError, TypeError):
-            continue
-        found[run.job] = run
-    return list(found.values())
-
-
 def carry_out_all(
-    jobs: Sequence[Job], path: Path, *, workers: int, limit: float, console: Console
+    jobs: Sequence[Job],
+    path: Path,
+    *,
+    workers: int,
+    limit: float,
+    console: Console,
+    kept: Sequence[Run] = (),
 ) -> int:
-    """Make the runs that the file does not have yet, and return how many were made.
+    """Make the runs that are neither kept nor in the file yet, and return how many were made.
 
     Each is appended as it ends. Runs that failed are made again, and so are those that ended late,
     if they may take longer now.
@@ -189,7 +142,8 @@ def carry_out_all(
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.exists() and not path.read_text().endswith("\n"):
         path.write_text(path.read_text() + "\n")  # the last line was cut short
-    done = {run.job for run in read_runs(path) if not (run.status == "failed" or _cut(run, limit))}
+    known = latest(kept, read_runs(path))
+    done = {run.job for run in known if not (run.status == "failed" or _cut(run, limit))}
     open_jobs = [job for job in jobs if job not in done]
     columns = (
         TextColumn("{task.description}"),
@@ -277,6 +231,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--limit", type=float, default=300.0, help="seconds of processor time for a run"
     )
+    parser.add_argument(
+        "--no-record", action="store_true", help="make again what is kept in the repository"
+    )
     options = parser.parse_args(arguments)
     console = Console()
     for solver in options.solvers:
@@ -293,7 +250,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         split=options.split,
     )
     path = options.out / "runs.jsonl"
-    made = carry_out_all(jobs, path, workers=options.jobs, limit=options.limit, console=console)
+    made = carry_out_all(
+        jobs,
+        path,
+        workers=options.jobs,
+        limit=options.limit,
+        console=console,
+        kept=[] if options.no_record else read_record(),
+    )
     cases = len({job.case for job in jobs})
     console.print(f"{made} runs made, {len(jobs) - made} were there, of {cases} cases: {path}")
 

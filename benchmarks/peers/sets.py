@@ -12,13 +12,12 @@ import numpy as np
 import bizol
 from bizol.arrays import Point, Points
 from bizol.feasible_sets import FeasibleSet
-from bizol.followers import QuadraticProgram
 
 FEASIBLE = 1e-8  # times the diameter: what solvers' arithmetic makes of the boundary
 
 
 def project(feasible_set: FeasibleSet, point: Point) -> Point:
-    """Return the nearest point of the set; of a polytope by a small quadratic program.
+    """Return the nearest point of the set.
 
     Example:
         >>> triangle = bizol.Polytope(A_ub=[[1, 1]], b_ub=[1], lower=[0, 0])
@@ -26,14 +25,9 @@ def project(feasible_set: FeasibleSet, point: Point) -> Point:
         array([0.5, 0.5])
 
     """
-    if isinstance(feasible_set, bizol.Polytope):
-        if feasible_set.contains(point, 1e-12):
-            return np.clip(point, feasible_set.lower, feasible_set.upper)
-        nearest = _nearest(feasible_set)(point)
-        return np.clip(nearest, feasible_set.lower, feasible_set.upper)
     onto = getattr(feasible_set, "project", None)
     if onto is None:
-        raise ValueError(f"project(...) does not know {type(feasible_set).__name__}.")
+        raise ValueError(f"{type(feasible_set).__name__} has no projection.")
     return np.asarray(onto(point), dtype=np.float64)
 
 
@@ -79,26 +73,6 @@ def rows(feasible_set: FeasibleSet) -> tuple[Points, Point, Points, Point]:
     if isinstance(feasible_set, bizol.Polytope):
         return feasible_set.A_ub, feasible_set.b_ub, feasible_set.A_eq, feasible_set.b_eq
     return (*none, *none)
-
-
-@lru_cache(maxsize=64)
-def _nearest(polytope: bizol.Polytope) -> QuadraticProgram:
-    """Return the projection as a follower: ½‖y‖² − xᵀy over the polytope."""
-    identity = np.eye(polytope.dimension)
-    below, above = np.isfinite(polytope.lower), np.isfinite(polytope.upper)
-    normals = np.concatenate(
-        [polytope.A_ub, polytope.A_eq, -polytope.A_eq, identity[above], -identity[below]]
-    )
-    limits = [
-        polytope.b_ub,
-        polytope.b_eq,
-        -polytope.b_eq,
-        polytope.upper[above],
-        -polytope.lower[below],
-    ]
-    return QuadraticProgram(
-        P=identity, q=np.zeros(polytope.dimension), Q=-identity, G=normals, h=np.concatenate(limits)
-    )
 
 
 def _hit_and_run(polytope: bizol.Polytope, rng: np.random.Generator) -> Point:

@@ -19,8 +19,17 @@ import bizol
 from benchmarks.peers import profiles, references, run
 from benchmarks.peers.problems import Case, build, names
 from benchmarks.peers.problems import references as best_known
+from benchmarks.peers.runs import Job, read_runs
 from benchmarks.peers.sets import FEASIBLE, project, sample
-from benchmarks.peers.solvers import PEERS, BudgetSpent, Oracle, Peer, UnsuitableError, run_solver
+from benchmarks.peers.solvers import (
+    PEERS,
+    BudgetSpent,
+    Oracle,
+    Peer,
+    UnsuitableError,
+    bayesian,
+    run_solver,
+)
 
 KINDS = {"box", "simplex", "ball", "polytope"}
 NEEDS_DATA = {"ridge-weights", "elastic-net", "weighted-lasso", "logistic-ridge"}
@@ -34,6 +43,10 @@ KNOWN = {  # published optima
     "visweswaran-1996": -1.2099,
     "colson-2002-5": 2.75,
     "outrata-1994-a": 3.2077,
+    "af-gp-1": 0.0,
+    "af-langermann": -4.15581,
+    "af-rosenbrock": 0.0,
+    "af-environment": 0.0,
 }
 QUIET = Console(quiet=True)
 
@@ -113,6 +126,8 @@ def test_both_halves_have_every_kind_of_set_and_every_family() -> None:
         "prices",
         "game",
         "allocation",
+        "shelves",
+        "composite",
     }
     pytest.importorskip("sklearn")
     cases = [case_of(name) for name in names()]
@@ -165,12 +180,17 @@ def test_what_is_not_feasible_is_never_the_best() -> None:
     "name", ["tracking-n5", "muu-quy-2003-2", "bard-1988-1", "allocation-a", "cournot-small-ball"]
 )
 @pytest.mark.parametrize("solver", PEERS)
-def test_a_solver_keeps_the_budget_and_begins_at_the_start(solver: str, name: str) -> None:
+def test_a_solver_keeps_the_budget_and_begins_at_the_start(
+    solver: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Bayesian optimization thinks for seconds before it asks.
+    for constant in ("SAMPLES", "RAW", "RESTARTS", "STEPS"):
+        monkeypatch.setattr(bayesian, constant, 4)
     peer = PEERS[solver]
     if peer.package is not None:
         pytest.importorskip(peer.package)
     case = case_of(name)
-    budget = 12 * (case.dimension + 1)
+    budget = (4 if solver == "composite-bo" else 12) * (case.dimension + 1)
     oracle = Oracle(case, budget)
     try:
         run_solver(peer, oracle, 0)
@@ -185,7 +205,7 @@ def test_a_solver_keeps_the_budget_and_begins_at_the_start(solver: str, name: st
 
 
 def test_the_same_seed_gives_the_same_run() -> None:
-    job = run.Job(case="tracking-n5", solver="slsqp", seed=1, budget=60)
+    job = Job(case="tracking-n5", solver="slsqp", seed=1, budget=60)
     assert run.carry_out(job).trace == run.carry_out(job).trace
 
 
@@ -197,14 +217,14 @@ def test_a_solver_that_crashes_is_recorded_and_keeps_what_it_found(
         raise RuntimeError("no memory left")
 
     monkeypatch.setitem(PEERS, "random", Peer(solve=crash))
-    record = run.carry_out(run.Job(case="bard-1988-1", solver="random", seed=0, budget=10))
+    record = run.carry_out(Job(case="bard-1988-1", solver="random", seed=0, budget=10))
     assert (record.status, record.message) == ("failed", "RuntimeError: no memory left")
     assert profiles.solved_at(record, 0.1) == 1
 
 
 def test_runs_that_failed_or_may_take_longer_now_are_made_again(tmp_path: Path) -> None:
     path = tmp_path / "runs.jsonl"
-    job = run.Job(case="bard-1988-1", solver="random", seed=0, budget=10)
+    job = Job(case="bard-1988-1", solver="random", seed=0, budget=10)
     whole = run.carry_out(job)
     for status, seconds, again in (
         ("failed", 1.0, 1),
@@ -218,15 +238,15 @@ def test_runs_that_failed_or_may_take_longer_now_are_made_again(tmp_path: Path) 
 
 def test_of_two_budgets_the_profiles_show_the_larger() -> None:
     runs = [
-        run.carry_out(run.Job(case="bard-1988-1", solver="random", seed=0, budget=budget))
+        run.carry_out(Job(case="bard-1988-1", solver="random", seed=0, budget=budget))
         for budget in (9, 4)
     ]
     assert profiles.longest(runs) == runs[:1]
 
 
 def test_every_case_counts_the_same_however_many_seeds_it_was_run_with() -> None:
-    solved = run.carry_out(run.Job(case="bard-1988-1", solver="l-bfgs-b", seed=0, budget=60))
-    other = run.carry_out(run.Job(case="falk-liu-1995", solver="l-bfgs-b", seed=0, budget=60))
+    solved = run.carry_out(Job(case="bard-1988-1", solver="l-bfgs-b", seed=0, budget=60))
+    other = run.carry_out(Job(case="falk-liu-1995", solver="l-bfgs-b", seed=0, budget=60))
     unsolved = replace(other, trace=[])
     assert profiles.solved_at(solved, 1e-2) < 60
     three = [replace(solved, seed=seed) for seed in range(3)]
@@ -248,7 +268,7 @@ def test_every_case_counts_the_same_however_many_seeds_it_was_run_with() -> None
 
 def test_solvers_that_come_to_a_ball_from_outside_are_brought_back() -> None:
     """SLSQP linearizes the ball; what it proposes outside would not count."""
-    record = run.carry_out(run.Job(case="cournot-small-ball", solver="slsqp", seed=0, budget=40))
+    record = run.carry_out(Job(case="cournot-small-ball", solver="slsqp", seed=0, budget=40))
     assert profiles.solved_at(record, 1e-3) <= 30
 
 
@@ -267,12 +287,12 @@ def test_runs_resume_where_they_stopped(tmp_path: Path) -> None:
     assert run.carry_out_all(jobs[:3], path, **settings) == 3
     path.write_text(path.read_text()[:-20])  # interrupted in the middle of a line
     assert run.carry_out_all(jobs, path, **settings) == 2
-    assert {record.job for record in run.read_runs(path)} == set(jobs)
+    assert {record.job for record in read_runs(path)} == set(jobs)
     assert run.carry_out_all(jobs, path, **settings) == 0
 
 
 def test_gaps_fall_and_end_where_the_trace_ends() -> None:
-    record = run.carry_out(run.Job(case="bard-1988-1", solver="l-bfgs-b", seed=0, budget=100))
+    record = run.carry_out(Job(case="bard-1988-1", solver="l-bfgs-b", seed=0, budget=100))
     gaps = [record.gaps[str(count)] for count in (2, 4, 6, 10, 16, 20, 30, 60, 100)]
     assert gaps == sorted(gaps, reverse=True)
     assert record.value == record.trace[-1][1]
@@ -281,7 +301,7 @@ def test_gaps_fall_and_end_where_the_trace_ends() -> None:
 
 def test_a_profile_counts_the_runs_that_are_solved(tmp_path: Path) -> None:
     runs = [
-        run.carry_out(run.Job(case=name, solver=solver, seed=0, budget=60))
+        run.carry_out(Job(case=name, solver=solver, seed=0, budget=60))
         for name in ("bard-1988-1", "falk-liu-1995")
         for solver in ("l-bfgs-b", "dfo-ls")
         if PEERS[solver].installed
@@ -302,7 +322,7 @@ def test_better_values_of_runs_become_references(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(references, "REFERENCES", tmp_path / "references.json")
-    made = run.carry_out(run.Job(case="bard-1988-1", solver="random", seed=0, budget=5))
+    made = run.carry_out(Job(case="bard-1988-1", solver="random", seed=0, budget=5))
     record = replace(made, value=16.0, x=[1.5])
     (tmp_path / "runs.jsonl").write_text(json.dumps(asdict(record)) + "\n")
     changes = references.keep(references.from_runs(tmp_path / "runs.jsonl"))

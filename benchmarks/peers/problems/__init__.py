@@ -11,11 +11,13 @@ from collections.abc import Callable
 
 from benchmarks.peers.problems import (
     allocation,
+    composite,
     games,
     hyperparameters,
     literature,
     prices,
     programs,
+    shelves,
     tolls,
     tracking,
 )
@@ -75,6 +77,25 @@ SUITE: tuple[Callable[[], Case], ...] = (
     allocation.allocation_b,
     allocation.allocation_c,
     allocation.allocation_d,
+    shelves.retailers_full_a,
+    shelves.retailers_full_b,
+    shelves.shelves_all_2,
+    shelves.shelves_some_2,
+    shelves.shelves_sums_2,
+    shelves.shelves_all_6,
+    shelves.shelves_some_6,
+    shelves.shelves_sums_6,
+    shelves.shelves_all_20,
+    shelves.shelves_some_20,
+    shelves.shelves_sums_20,
+    shelves.shelves_all_50,
+    shelves.shelves_some_50,
+    shelves.shelves_sums_50,
+    composite.af_gp_1,
+    composite.af_gp_2,
+    composite.af_langermann,
+    composite.af_rosenbrock,
+    composite.af_environment,
 )
 
 

@@ -38,6 +38,7 @@ class Case:
         tags: the family, the kind of set and what makes it hard, for selection and for tables.
         residuals: r with φ = ‖r(x, y)‖², where the objective is a sum of squares; None where it is
             not.
+        solution: a decision that attains the optimum, where a formula gives one; None where not.
 
     """
 
@@ -49,6 +50,7 @@ class Case:
     source: str
     tags: frozenset[str]
     residuals: Residuals | None = None
+    solution: Point | None = None
 
     @property
     def dimension(self) -> int:
@@ -94,6 +96,7 @@ def make_case(
     tags: str,
     start: ArrayLike | None = None,
     residuals: Residuals | None = None,
+    solution: Point | None = None,
 ) -> Case:
     """Return a case with the best known value of its name."""
     kind = type(feasible_set).__name__.lower()
@@ -106,6 +109,7 @@ def make_case(
         source=source,
         tags=frozenset([kind, *tags.split(), *(["squares"] if residuals is not None else [])]),
         residuals=residuals,
+        solution=solution,
     )
 
 
