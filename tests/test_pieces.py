@@ -22,7 +22,7 @@ from bizol.methods.foresight.forecasts import (
     fit_pieces,
     judged,
 )
-from bizol.methods.foresight.forecasts.pieces import _in_turn, _limits
+from bizol.methods.foresight.forecasts.pieces import _in_turn, limits
 from bizol.methods.foresight.planning import planned
 from bizol.problem import Anchor
 from bizol.sensitivity import Secant, remember
@@ -103,11 +103,11 @@ def test_kinks_are_smooth_with_a_temperature_and_exact_without() -> None:
 def test_a_limit_is_an_end_that_decisions_far_apart_repeat() -> None:
     steps = np.linspace(0, 1, 11)[:, None]
     flat = np.minimum(steps, 0.8)
-    floors, ceilings = _limits(steps, np.hstack([flat, -flat, steps, 0 * steps]))
+    floors, ceilings = limits(steps, np.hstack([flat, -flat, steps, 0 * steps]))
     assert floors.tolist() == [-np.inf, -0.8, -np.inf, -np.inf]  # one that never moves has none
     assert ceilings.tolist() == [0.8, np.inf, np.inf, np.inf]
     once = np.vstack([steps, steps[-1] + 1e-4])  # the highest was asked for twice, nearly
-    assert _limits(once, np.minimum(once, 1.0))[1].tolist() == [np.inf]
+    assert limits(once, np.minimum(once, 1.0))[1].tolist() == [np.inf]
 
 
 def test_pieces_move_with_the_decision() -> None:

@@ -139,7 +139,7 @@ class Foresight:
                 echo, *others = others
                 difference = norm(echo.response - here.response)
                 noise = difference if difference > ANSWER_ROUNDING * norm(here.response) else 0.0
-        tried = others[: sum(there[: plan.trials])] if there[0] else []
+        tried = others[: sum(there[: max(plan.trials, plan.leap)])] if there[0] else []
         units = state.space.units
         secants = [
             Secant(
@@ -163,6 +163,8 @@ class Foresight:
                 state.errors, plan.forecasts, here, others, pieces=plan.pieces, units=units
             ),
             pieces=plan.pieces or state.pieces,
+            everywhere=plan.everywhere or state.everywhere,
+            searched=state.iteration if plan.searched else state.searched,
             noise=noise,
             best=landed if state.best is None or landed.value < state.best.value else state.best,
         )

@@ -7,11 +7,29 @@ from dataclasses import replace
 import numpy as np
 
 from bizol.arrays import Point
-from bizol.methods.foresight.forecasts import Forecast, Straight, choose, fit_curved, fit_pieces
+from bizol.methods.foresight.forecasts import (
+    Everywhere,
+    Forecast,
+    Straight,
+    choose,
+    fit_curved,
+    fit_everywhere,
+    fit_pieces,
+)
 from bizol.methods.foresight.places import explore
-from bizol.methods.foresight.settings import FITTED, SHORTEST_STEP, VALUE_ROUNDING, kept
+from bizol.methods.foresight.settings import (
+    FARTHER,
+    FITTED,
+    GROWTH,
+    NEXT_TO_NOTHING,
+    SHORTEST_STEP,
+    TRUSTED,
+    VALUE_ROUNDING,
+    kept,
+)
 from bizol.methods.foresight.state import ForesightState, Plan
-from bizol.methods.foresight.subproblem import recommend
+from bizol.methods.foresight.subproblem import recommend, search
+from bizol.randomness import generator
 from bizol.records import assign
 from bizol.sensitivity import remember
 
@@ -52,11 +70,68 @@ def _plan(state: ForesightState, workers: int) -> Plan:
         )
     else:  # they are not followed now, only judged
         pieces = state.pieces.seen_from(state.z, state.anchor.response)
-    exploring = replace(exploring, forecasts=forecasts, pieces=pieces)
+    everywhere = _everywhere(state)
+    if everywhere is not None:
+        forecasts = (*forecasts, everywhere)
+    exploring = replace(exploring, forecasts=forecasts, pieces=pieces, everywhere=everywhere)
     if state.turn == "echo":
         queries = np.vstack([state.x[None], exploring.queries[: workers - 1]])
         return replace(exploring, queries=queries)
+    if state.turn == "leap":
+        return _leap(state, exploring)
     return _with_trials(state, exploring) if state.turn == "try" else exploring
+
+
+def _due(state: ForesightState) -> bool:
+    """Return whether it is time to look for a leap, and for another kernel."""
+    return state.iteration >= GROWTH * state.searched
+
+
+def _everywhere(state: ForesightState) -> Everywhere | None:
+    assert state.anchor is not None
+    before, here = state.everywhere, state.anchor
+    if before is not None and state.turn not in ("try", "leap"):
+        return before.seen_from(state.z, here.response)
+    look = before is None or _due(state)
+    return fit_everywhere(state.observed, here, state.space, before=before, look=look)
+
+
+def _trusted(state: ForesightState, plan: Plan) -> bool:
+    """Return whether the forecast everywhere was closest to the latest answers, and close."""
+    whole = state.errors.whole
+    if plan.everywhere is None or len(whole) != len(plan.forecasts):
+        return False
+    return whole[-1] <= min(TRUSTED, *whole)
+
+
+def _worth(state: ForesightState) -> float:
+    """Return the gain that would lead below the best decision by more than next to nothing."""
+    assert state.anchor is not None
+    assert state.best is not None
+    behind, lowest = state.anchor.value - state.best.value, state.best.value
+    return behind + NEXT_TO_NOTHING * max(state.height - lowest, 0.0)
+
+
+def _leap(state: ForesightState, exploring: Plan) -> Plan:
+    """Return the plan with a decision first where φ may be lowest in all of X.
+
+    Every second one through a random response of those that the answers leave possible.
+    """
+    everywhere, anchor = exploring.everywhere, state.anchor
+    assert anchor is not None
+    if everywhere is None:
+        return exploring
+    rng = generator(state.seed, state.iteration, 2)
+    asked, shortest = state.asked, SHORTEST_STEP * state.space.diameter
+    for random in (state.leaps % 2 == 1, True):
+        forecast = everywhere.drawn(rng) if random else everywhere
+        place, value = search(state, forecast, rng)
+        if np.linalg.norm(asked - place, axis=1).min() > shortest:
+            queries = np.vstack([place * state.space.units, exploring.queries])
+            queries = queries[: exploring.workers]
+            gain = anchor.value - value
+            return replace(exploring, queries=queries, leap=True, searched=True, gain=gain)
+    return replace(exploring, searched=True)
 
 
 def _with_trials(state: ForesightState, exploring: Plan) -> Plan:
@@ -64,6 +139,12 @@ def _with_trials(state: ForesightState, exploring: Plan) -> Plan:
     forecasts, workers = exploring.forecasts, exploring.workers
     forecast = choose(state.errors, forecasts, exploring.pieces)
     found = _first_trial(state, forecast)
+    if _due(state) and _trusted(state, exploring):
+        leap = _leap(state, exploring)
+        least = 0.0 if found is None else FARTHER * found[1]
+        if leap.leap and leap.gain > max(least, _worth(state)):
+            return leap
+        exploring = replace(exploring, searched=leap.searched)
     if found is None:
         return exploring
     trial, gain, damping = found

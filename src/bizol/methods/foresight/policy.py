@@ -14,9 +14,11 @@ from bizol.methods.foresight.restarts import restart
 from bizol.methods.foresight.settings import (
     CATCHING_UP,
     ECHO_RADIUS,
+    FIRST_RADIUS,
     GOOD,
     KNOWN_WITHIN,
     LARGEST_RADIUS,
+    LEAPS,
     LESS_DAMPING,
     MORE_DAMPING,
     NEGLIGIBLE_DAMPING,
@@ -40,6 +42,10 @@ def judge(
     turn: Turn = "try"
     if state.anchor is None:
         height = here.value
+    if plan.leap:
+        return _land(state, here, tried)
+    if state.turn == "leap":  # the forecast sees nothing better anywhere
+        return replace(state, leaps=LEAPS, turn="try")
     if plan.trials:
         ratio = (here.value - tried[0].value) / plan.gain if tried else -inf
         respond = _resize if state.cautious else _damp
@@ -64,6 +70,23 @@ def judge(
         # Before small differences are trusted, see whether a repeated query repeats its answer.
         turn = "echo"
     return replace(state, radius=radius, stalled=stalled, height=height, turn=turn)
+
+
+def _land(state: ForesightState, here: Anchor, tried: list[Anchor]) -> ForesightState:
+    """Return the state after a leap: a descent begins where it ended, if that is better."""
+    gained = here.value - min((trial.value for trial in tried), default=here.value)
+    if gained <= NEXT_TO_NOTHING * max(state.height - here.value, 0.0):
+        return replace(state, leaps=state.leaps + 1, turn="try")
+    return replace(
+        state,
+        leaps=0,
+        stalled=0,
+        radius=FIRST_RADIUS * state.space.diameter,
+        damping=0.0,
+        cautious=True,
+        milestone=(state.iteration, inf),
+        turn="try",
+    )
 
 
 def _damp(state: ForesightState, plan: Plan, ratio: float) -> ForesightState:
@@ -114,7 +137,13 @@ def go_on(state: ForesightState) -> ForesightState:
     if state.stalled == patience - 1 and state.noise is None:
         # Trials that fail one after another may fail because of noise.
         return replace(state, turn="echo")
-    return restart(state) if hopeless or state.stalled >= patience else state
+    if not (hopeless or state.stalled >= patience):
+        return state
+    best = state.best
+    if state.everywhere is None or state.leaps >= LEAPS:
+        return restart(replace(state, leaps=0))
+    assert best is not None
+    return replace(state, x=best.at, anchor=best, stalled=patience, turn="leap")
 
 
 def _floor(noise: float | None, plan: Plan) -> float:

@@ -54,8 +54,9 @@ BEND = 0.1  # how readily differences are explained by curvature, ρ
 REMAINDER = 1e-4  # how much of the farther answers a quadratic leaves unexplained, τ
 FORGETTING = 0.8  # the share of an error that still counts after one more answer
 LARGEST_ERROR = 2  # times the change of the response: worse is not told apart
-CLEARLY = 0.25  # pieces are taken where their squared error is below this share of the other's,
-WITNESSES = 3  # and so many answers have shown it: fewer agree with anything
+# Pieces are taken, and the forecast everywhere is followed, where their squared error is below
+CLEARLY = 0.25  # this share of the others',
+WITNESSES = 3  # and pieces where so many answers have shown it: fewer agree with anything
 
 # --- pieces
 
@@ -74,6 +75,30 @@ PIECES_WORK = 600_000  # operations for one round of systems, at most,
 OVERHEAD = 20_000  # of which one small system costs so many besides its arithmetic,
 ALWAYS = 4  # but so many components are always fitted
 
+# --- everywhere
+
+EVERYWHERE_DIMENSION = 60  # above, there is none: X is too large for its answers
+EVERYWHERE_ANSWERS = 160  # that are used, at most: it is cubic in them
+EVERYWHERE_WORK = 200_000  # numbers in the answers, at most
+LENGTHS = tuple(0.05 * 2 ** (place / 2) for place in range(13))  # of the diameter, up to 3.2
+TRENDS = (0.1, 10.0, 1000.0)  # variances of the slopes of a trend
+BENDS = (0.0, 100.0, 10_000.0)  # variances of its curvatures
+NOISES = (1e-11, 1e-8, 1e-5, 1e-2)  # variances of what the kernel does not explain
+JURORS = 16  # components that decide which kernel it is: those that matter most to φ
+HIDDEN = 10  # rounds in which answers at a limit find their places beyond it, at most
+FEATURES = 200  # waves of a random response
+
+# --- leaps
+
+TRUSTED = 0.25  # the squared error of the forecast everywhere, at most, for a leap amid a descent,
+GROWTH = 1.15  # times the answers that there were at the last search for one,
+FARTHER = 2  # times the gain that a trial promises
+LEAPS = 2  # leaps that fail before a descent begins elsewhere: one expected, one random
+SCATTERED = 128  # decisions anywhere in X, of which the best
+BEGINNINGS = 4  # that are apart
+APART_FROM = 0.1  # by so much begin descents through the forecast
+REDRAWN = 3  # new values of every coordinate of the best decision found, then
+
 # --- the subproblem
 
 ROUNDS = 60  # steps of a descent through a forecast,
@@ -82,6 +107,7 @@ COSTLY = 100_000  # numbers an evaluation
 # Kinks are smooth at first and sharp at last, in units of how much the answers differ: a step of
 # ten is one that a few rounds can follow, and 1e-8 is what remains of the answer's digits.
 TEMPERATURES = (3e-2, 3e-3, 3e-4, 3e-5, 3e-6, 3e-7, 3e-8, 3e-9)
+COARSE = TEMPERATURES[::2]  # of a search in all of X: a trial sharpens what it finds
 SHARPENING = 12  # steps at each temperature
 
 

@@ -10,14 +10,15 @@ import numpy as np
 
 from bizol.arrays import Point, Points
 from bizol.feasible_sets.composition import InUnits
-from bizol.methods.foresight.forecasts import Errors, Forecast, Pieces
+from bizol.methods.foresight.forecasts import Errors, Everywhere, Forecast, Pieces
 from bizol.methods.protocol import Move
 from bizol.problem import Anchor, Problem
 from bizol.sensitivity import RememberedSensitivity, Secant
 
 # look: ask at a decision without an answer; try: ask where the forecast recommends; explore: ask
-# around the decision; echo: ask at the decision once more, to see the noise.
-Turn: TypeAlias = Literal["look", "try", "explore", "echo"]
+# around the decision; echo: ask at the decision once more, to see the noise; leap: ask where the
+# forecast of the response everywhere recommends.
+Turn: TypeAlias = Literal["look", "try", "explore", "echo", "leap"]
 
 
 @final
@@ -50,6 +51,9 @@ class ForesightState:
     observed: tuple[Anchor, ...] = ()  # the latest answers, the oldest first
     errors: Errors = field(default_factory=Errors)  # of the forecasts, lately
     pieces: Pieces | None = None  # as they were fitted last
+    everywhere: Everywhere | None = None
+    leaps: int = 0  # in a row that failed, since the last descent was over
+    searched: int = 0  # the iteration of the last search for a leap
     # ‖y − y'‖ of two answers to one query; None while no query was repeated.
     noise: float | None = None
     undefined: int = 0  # answers that φ or its gradients are not defined at
@@ -95,3 +99,6 @@ class Plan:
     complete: bool = False
     trials: int = 0  # the first rows are decisions that the forecast recommends
     gain: float = 0.0  # what the forecast promises for the first of them
+    everywhere: Everywhere | None = None
+    leap: bool = False  # whether the first row is a leap
+    searched: bool = False  # whether one was looked for

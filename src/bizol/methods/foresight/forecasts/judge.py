@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bizol.arrays import Point, norm, to_numpy
+from bizol.methods.foresight.forecasts.everywhere import Everywhere
 from bizol.methods.foresight.forecasts.overlaid import Overlaid
 from bizol.methods.foresight.forecasts.pieces import Pieces
 from bizol.methods.foresight.forecasts.protocol import Forecast
@@ -64,13 +65,23 @@ def judged(
 
 
 def choose(errors: Errors, forecasts: Sequence[Forecast], pieces: Pieces | None) -> Forecast:
-    """Return the best forecast as a whole, with pieces where these were clearly closer."""
-    best = int(np.argmin(errors.whole)) if len(errors.whole) == len(forecasts) else 0
+    """Return the best forecast, with pieces for the components where these were clearly closer.
+
+    Forecasts compete with their pieces in place. One that looks far away is followed only where it
+    was clearly closer than those that look nearby.
+    """
+    if len(errors.whole) != len(forecasts):
+        return forecasts[0]
+    doubt = [1 / CLEARLY if isinstance(each, Everywhere) else 1.0 for each in forecasts]
+    each = errors.each
+    known = pieces is not None and errors.witnesses >= WITNESSES
+    if pieces is None or each is None or not known or len(each) != len(forecasts) + 1:
+        return forecasts[int(np.argmin(np.array(errors.whole) * doubt))]
+    there = np.zeros(each.shape[1], dtype=bool)
+    there[pieces.components] = True
+    better = there & (each[-1] < CLEARLY * each[:-1])
+    totals = np.where(better, each[-1], each[:-1]).sum(axis=1) * doubt
+    best = int(np.argmin(totals))
+    chosen = better[best][pieces.components]
     base = forecasts[best]
-    if pieces is None or errors.each is None or errors.witnesses < WITNESSES:
-        return base
-    if len(errors.each) != len(forecasts) + 1:
-        return base
-    better = errors.each[-1] < CLEARLY * errors.each[best]
-    chosen = better[pieces.components]
     return Overlaid(base, pieces.restricted(chosen)) if chosen.any() else base

@@ -25,6 +25,11 @@ class Overlaid:
         """How many responses the forecast below is computed from."""
         return self.base.size
 
+    @property
+    def kinked(self) -> bool:
+        """Whether there are kinks: pieces have them."""
+        return True
+
     def change(self, step: Point) -> Response:
         """Return the expected y(x + step) − y(x)."""
         change = np.array(self.base.change(step))

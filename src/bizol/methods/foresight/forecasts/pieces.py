@@ -213,7 +213,7 @@ def fit_pieces(
     if not chosen.size:
         return moved
     unit = spreads[chosen]
-    floors, ceilings = _limits(steps, answers[:, chosen])
+    floors, ceilings = limits(steps, answers[:, chosen])
     data = Answered.gather(
         steps[nearest] / scale,
         ((answers[nearest][:, chosen] - now[chosen]) / unit).T,
@@ -249,7 +249,7 @@ def _in_turn(open_: NDArray[np.intp], matters: Point, n: int, shift: int) -> NDA
     return np.unique(np.concatenate([first[: count // 2], others[turn % len(others)]]))
 
 
-def _limits(steps: Points, answers: Matrix) -> tuple[Point, Point]:
+def limits(steps: Points, answers: Matrix) -> tuple[Point, Point]:
     """Return the floor and the ceiling of every component; infinite where there is none.
 
     A limit is the lowest or highest answer, given exactly to decisions that are far apart.

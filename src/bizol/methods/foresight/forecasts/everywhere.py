@@ -1,0 +1,353 @@
+"""The forecast of the response everywhere in X, from all answers at once.
+
+Every component is a Gaussian process with one shared kernel: a trend of at most second degree and
+what is left of it, smooth or rough, over some length (C. Rasmussen and C. Williams, 2006). Which
+kernel it is, the answers say: the one that makes them most likely. A quadratic response is
+recognized in this way, as its trend leaves nothing. Where answers repeat a limit, what the
+component would be without it is what the other answers say, but beyond the limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from math import inf, pi
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bizol.arrays import Point, Points, Responses
+from bizol.feasible_sets.composition import InUnits
+from bizol.methods.foresight.forecasts.hinges import Mask, Matrix
+from bizol.methods.foresight.forecasts.kernels import (
+    CONSTANT,
+    FAMILIES,
+    Kernel,
+    factorize,
+    most_likely,
+    solve,
+    squared_distances,
+    whiten,
+)
+from bizol.methods.foresight.forecasts.pieces import limits
+from bizol.methods.foresight.forecasts.protocol import PullBack
+from bizol.methods.foresight.settings import (
+    BENDS,
+    EVERYWHERE_ANSWERS,
+    EVERYWHERE_DIMENSION,
+    EVERYWHERE_WORK,
+    FEATURES,
+    HIDDEN,
+    JURORS,
+    LENGTHS,
+    NOISES,
+    REPEATED,
+    TRENDS,
+)
+from bizol.problem import Anchor
+from bizol.records import assign
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Draw:
+    """One function of those the answers leave possible: random waves and a random plane."""
+
+    waves: Matrix  # (f, n)
+    phases: Point  # (f,)
+    heights: Matrix  # (f, m)
+    slopes: Matrix  # (n, m)
+
+    def values(self, points: Points) -> Matrix:
+        """Return the function before it knows the answers (k, m)."""
+        waves = np.cos(points @ self.waves.T + self.phases)
+        return np.asarray(waves @ self.heights + points @ self.slopes)
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Everywhere:
+    """The forecast of the response from all answers, of all components at once.
+
+    Without limits, ŷ_j(u) = μ_j + σ_j Σ_i k(u, x_i) α_ij.
+    """
+
+    kernel: Kernel
+    points: Points  # (k, n), x_i in units of the diameter of X, around its center
+    weights: Matrix  # α (k, m)
+    latent: Matrix  # (k, m), the answers as multiples of σ above μ; beyond the limits where at one
+    factor: Matrix  # of the matrix of the kernel's values, lower triangle
+    means: Point  # μ (m,)
+    spreads: Point  # σ (m,)
+    floors: Point  # (m,), −inf where there is none
+    ceilings: Point  # (m,)
+    variances: Point  # (m,)
+    center: Point
+    diameter: float
+    at: Point  # x, in units
+    start: Point  # y(x) (m,)
+    temperature: float = 0.0
+    draw: Draw | None = None
+    kinked: bool = field(init=False)  # whether there are limits
+
+    def __post_init__(self) -> None:
+        kinked = bool(np.isfinite(self.floors).any() or np.isfinite(self.ceilings).any())
+        assign(self, kinked=kinked)
+
+    @property
+    def size(self) -> int:
+        """How many answers the forecast was fitted to."""
+        return len(self.points)
+
+    def change(self, step: Point) -> Point:
+        """Return the expected y(x + step) − y(x)."""
+        return self.linearized(step)[0]
+
+    def linearized(self, step: Point) -> tuple[Point, PullBack]:
+        """Return the expected change and d ↦ Jᵀd with its Jacobian J at x + step."""
+        u = (self.at + step - self.center) / self.diameter
+        offsets = u - self.points
+        along = self.points @ u
+        squares = np.einsum("kn,kn->k", offsets, offsets)
+        rough, slope = self.kernel.rough(squares)
+        a, b = TRENDS[self.kernel.trend], BENDS[self.kernel.bend]
+        value = (rough + CONSTANT + along * (a + b * along)) @ self.weights
+        draw = self.draw
+        if draw is not None:
+            angles = draw.waves @ u + draw.phases
+            value = value + np.cos(angles) @ draw.heights + u @ draw.slopes
+        response, inside = self._between_limits(self.means + self.spreads * value)
+
+        def pull_back(covector: Point) -> Point:
+            matter = covector * inside * self.spreads
+            each = self.weights @ matter
+            back = (each * slope) @ offsets + (each * (a + 2 * b * along)) @ self.points
+            if draw is not None:
+                back = back - (np.sin(angles) * (draw.heights @ matter)) @ draw.waves
+                back = back + draw.slopes @ matter
+            return np.asarray(back / self.diameter)
+
+        return response - self.start, pull_back
+
+    def responses(self, places: Points) -> Responses:
+        """Return the expected responses (q, m) at decisions in units (q, n)."""
+        values = self.latents((places - self.center) / self.diameter)
+        return np.clip(self.means + self.spreads * values, self.floors, self.ceilings)
+
+    def latents(self, points: Points) -> Matrix:
+        """Return the expected responses without limits, as multiples of σ above μ."""
+        values = self.kernel.values(squared_distances(points, self.points), points @ self.points.T)
+        values = values @ self.weights
+        return values if self.draw is None else values + self.draw.values(points)
+
+    def _between_limits(self, value: Point) -> tuple[Point, Point | float]:
+        """Return the response between its limits, and its derivative; smooth with a temperature."""
+        if not self.kinked:
+            return value, 1.0
+        soft = np.maximum(self.temperature * self.spreads / 2, 1e-150) ** 2
+        inside = np.ones(len(value))
+        for limits_, sign in ((self.floors, 1.0), (self.ceilings, -1.0)):
+            which = np.flatnonzero(np.isfinite(limits_))
+            half = sign * (value[which] - limits_[which]) / 2
+            root = np.sqrt(half * half + soft[which])
+            value[which] = limits_[which] + sign * (half + root)
+            inside[which] *= (1 + half / root) / 2
+        return value, inside
+
+    def softened(self, temperature: float) -> Everywhere:
+        """Return the same with smooth limits."""
+        return replace(self, temperature=temperature)
+
+    def seen_from(self, z: Point, now: Point) -> Everywhere:
+        """Return the same around another decision, with its answer."""
+        return replace(self, at=z, start=now)
+
+    def drawn(self, rng: np.random.Generator) -> Everywhere:
+        """Return one of the responses that the answers leave possible.
+
+        A random function of the kernel, corrected by what it misses of the answers (J. Wilson et
+        al., 2020). The curvature of the trend is not random: answers determine it first.
+        """
+        n, m = self.points.shape[1], self.weights.shape[1]
+        family, length = FAMILIES[self.kernel.family], LENGTHS[self.kernel.length]
+        waves = rng.standard_normal((FEATURES, n)) / length
+        if family < inf:
+            waves /= np.sqrt(rng.gamma(family, 1 / family, (FEATURES, 1)))
+        phases = rng.uniform(0, 2 * pi, FEATURES)
+        sizes = np.sqrt(self.variances)
+        heights = rng.standard_normal((FEATURES, m)) * np.sqrt(2 / FEATURES) * sizes
+        slopes = rng.standard_normal((n, m)) * np.sqrt(TRENDS[self.kernel.trend]) * sizes
+        draw = Draw(waves, phases, heights, slopes)
+        weights = solve(self.factor, whiten(self.factor, self.latent - draw.values(self.points)))
+        return replace(self, draw=draw, weights=weights)
+
+
+def fit_everywhere(
+    observed: Sequence[Anchor],
+    here: Anchor,
+    space: InUnits,
+    *,
+    before: Everywhere | None = None,
+    look: bool = True,
+) -> Everywhere | None:
+    """Fit the response everywhere; None where responses are not NumPy arrays, or X too large.
+
+    Args:
+        observed: the answers so far, the oldest first.
+        here: the decision, and the answer there.
+        space: X in the method's units.
+        before: the forecast as it was before.
+        look: whether another kernel is looked for.
+
+    """
+    n, now = here.at.size, here.response
+    if not isinstance(now, np.ndarray) or n > EVERYWHERE_DIMENSION or space.diameter == 0:
+        return None
+    chosen = _some(observed, here, space.units)
+    if len(chosen) < 3 or len(chosen) * now.size > EVERYWHERE_WORK:
+        return None
+    places = np.array([each.at for each in chosen]) / space.units
+    points = (places - space.center) / space.diameter
+    known = _Known.gather(places, np.array([each.response for each in chosen]))
+    kernel = Kernel() if before is None else before.kernel
+    squares, products = squared_distances(points, points), points @ points.T
+    if before is None or look:
+        latent = known.beyond(kernel.matrix(squares, products, noise=NOISES[1]))
+        jurors = np.argsort(-np.abs(here.grad_y) * known.spreads, kind="stable")[:JURORS]
+        kernel = most_likely(kernel, squares, products, latent[:, jurors])
+    else:
+        known = known.compared(before, points)
+    matrix = kernel.matrix(squares, products)
+    factor = factorize(matrix)
+    while factor is None and kernel.noise + 1 < len(NOISES):
+        kernel = replace(kernel, noise=kernel.noise + 1)
+        matrix = kernel.matrix(squares, products)
+        factor = factorize(matrix)
+    if factor is None:
+        return None
+    latent = known.beyond(matrix)
+    white = whiten(factor, latent)
+    return Everywhere(
+        kernel=kernel,
+        points=points,
+        weights=solve(factor, white),
+        latent=latent,
+        factor=factor,
+        means=known.means,
+        spreads=known.spreads,
+        floors=known.floors,
+        ceilings=known.ceilings,
+        variances=(white**2).mean(axis=0),
+        center=space.center,
+        diameter=space.diameter,
+        at=here.at / space.units,
+        start=now,
+    )
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class _Known:
+    """Answers as multiples of σ above μ, and which of them are at a limit."""
+
+    latent: Matrix  # (k, m)
+    means: Point  # μ (m,)
+    spreads: Point  # σ (m,)
+    floors: Point  # (m,), in the units of the answers
+    ceilings: Point
+    low: Mask  # (k, m), which answers are at the floor
+    high: Mask
+    limited: NDArray[np.intp]  # components whose answers at a limit are to be found beyond it
+
+    @classmethod
+    def gather(cls, places: Points, answers: Responses) -> _Known:
+        means, spreads = answers.mean(axis=0), answers.std(axis=0)
+        spreads = np.where(spreads > REPEATED * np.abs(means), spreads, 1.0)
+        floors, ceilings = limits(places, answers)
+        low, high = answers == floors, answers == ceilings
+        return cls(
+            latent=(answers - means) / spreads,
+            means=means,
+            spreads=spreads,
+            floors=floors,
+            ceilings=ceilings,
+            low=low,
+            high=high,
+            limited=np.flatnonzero((low | high).any(axis=0)),
+        )
+
+    def compared(self, before: Everywhere, points: Points) -> _Known:
+        """Return the same, in units as before; answers at limits are where they were expected.
+
+        That is one round for all components at once. It is not enough for those whose limits are
+        others than before.
+        """
+        same = (self.floors == before.floors) & (self.ceilings == before.ceilings)
+        latent = (self.latent * self.spreads + self.means - before.means) / before.spreads
+        expected = before.latents(points)
+        latent = np.where(self.low & same, np.minimum(latent, expected), latent)
+        latent = np.where(self.high & same, np.maximum(latent, expected), latent)
+        limited = self.limited[~same[self.limited]]
+        return replace(
+            self, latent=latent, means=before.means, spreads=before.spreads, limited=limited
+        )
+
+    def beyond(self, matrix: Matrix) -> Matrix:
+        """Return the answers without limits: at a limit, what the others say, but beyond it.
+
+        Those are the most likely values, given the matrix of the kernel's values.
+        """
+        latent = self.latent.copy()
+        for component in self.limited:
+            sides = self.high[:, component].astype(float) - self.low[:, component]
+            latent[:, component] = _beyond(matrix, latent[:, component], sides)
+        return latent
+
+
+def _beyond(matrix: Matrix, known: Point, sides: Point) -> Point:
+    """Return the most likely values of one component: known, or at a limit and free beyond it.
+
+    An active set: answers are held at the limit where the others expect them between the limits,
+    and let go where they press outward.
+
+    Args:
+        matrix: of the kernel's values.
+        known: the answers (k,).
+        sides: 0 where an answer is known, 1 where it is known from below, −1 from above.
+
+    """
+    from scipy.linalg import cho_factor, cho_solve
+
+    held, values = sides == 0, known
+    for _ in range(HIDDEN):
+        if not held.any():
+            break
+        factor = cho_factor(matrix[np.ix_(held, held)], lower=True, check_finite=False)
+        weights = cho_solve(factor, known[held], check_finite=False)
+        expected = matrix[:, held] @ weights
+        pressure = np.zeros(len(known))
+        pressure[held] = -weights * sides[held]
+        between = ~held & (sides * (expected - known) < 0)
+        values = np.where(held | between, known, expected)
+        changed = between | (pressure > 0)
+        if not changed.any():
+            break
+        held = held ^ changed
+    return values
+
+
+def _some(observed: Sequence[Anchor], here: Anchor, units: Point) -> list[Anchor]:
+    """Return the answers to use: the nearest, and others of all times; none twice."""
+    seen: dict[bytes, Anchor] = {}
+    for each in observed:
+        seen.setdefault(each.at.tobytes(), each)
+    each_one = list(seen.values())
+    if len(each_one) <= EVERYWHERE_ANSWERS:
+        return each_one
+    distances = [float(np.linalg.norm((each.at - here.at) / units)) for each in each_one]
+    order = np.argsort(distances, kind="stable")
+    half = EVERYWHERE_ANSWERS // 2
+    rest = np.sort(order[half:])
+    spread = rest[np.linspace(0, len(rest) - 1, EVERYWHERE_ANSWERS - half).astype(int)]
+    return [each_one[index] for index in np.sort(np.concatenate([order[:half], spread]))]
