@@ -14,10 +14,12 @@ from typing import cast, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bizol.arrays import ArgumentError, Point, as_vector, is_real
+from bizol.arrays import ArgumentError, Point, Points, as_vector, is_real
+from bizol.feasible_sets.linear_program import LinearConstraints
 from bizol.feasible_sets.protocol import (
     FeasibleSet,
     as_units,
+    polyhedron,
     projection,
     rescale,
     slack,
@@ -84,6 +86,19 @@ class Product:
         """Whether every block is in its factor."""
         blocks = zip(self.factors, self.split(point), strict=True)
         return all(factor.contains(block, tolerance) for factor, block in blocks)
+
+    @property
+    def constraints(self) -> LinearConstraints:
+        """The constraints of the factors, block by block."""
+        parts = [_require_constraints(factor) for factor in self.factors]
+        return LinearConstraints(
+            A_ub=_block_diagonal([part.A_ub for part in parts]),
+            b_ub=np.concatenate([part.b_ub for part in parts]),
+            A_eq=_block_diagonal([part.A_eq for part in parts]),
+            b_eq=np.concatenate([part.b_eq for part in parts]),
+            lower=np.concatenate([part.lower for part in parts]),
+            upper=np.concatenate([part.upper for part in parts]),
+        )
 
     @property
     def project(self) -> Callable[[Point], Point]:
@@ -153,6 +168,11 @@ class Translated:
         return self.original.contains(point - self.shift, tolerance + rounding)
 
     @property
+    def constraints(self) -> LinearConstraints:
+        """The constraints of the original, moved by the shift."""
+        return _require_constraints(self.original).moved(self.shift)
+
+    @property
     def project(self) -> Callable[[Point], Point]:
         """Move the point back, project it onto the original and move the result."""
         onto = _require_projection(self.original)
@@ -212,6 +232,11 @@ class Scaled:
     def contains(self, point: Point, tolerance: float = 1e-9) -> bool:
         """Whether the point divided by the factor is in the original."""
         return self.original.contains(point / self.factor, tolerance)
+
+    @property
+    def constraints(self) -> LinearConstraints:
+        """The constraints of the original, scaled."""
+        return _require_constraints(self.original).scaled(np.full(self.dimension, self.factor))
 
     @property
     def project(self) -> Callable[[Point], Point]:
@@ -275,6 +300,11 @@ class InUnits:
         return self.original.contains(point * self.units, tolerance)
 
     @property
+    def constraints(self) -> LinearConstraints:
+        """The constraints of the original, in these units."""
+        return _require_constraints(self.original).scaled(1 / self.units)
+
+    @property
     def project(self) -> Callable[[Point], Point]:
         """Find the point that is nearest in these units.
 
@@ -301,6 +331,23 @@ def _put_in_units(part: FeasibleSet, units: Point) -> FeasibleSet:
 def _require_set(value: FeasibleSet, owner: str, name: str) -> None:
     if not isinstance(value, FeasibleSet):
         raise ArgumentError(owner, name, f"must be a feasible set, got {value!r}.")
+
+
+def _require_constraints(part: FeasibleSet) -> LinearConstraints:
+    found = polyhedron(part)
+    if found is None:
+        raise AttributeError(f"{type(part).__name__} offers no linear constraints.")
+    return found
+
+
+def _block_diagonal(blocks: Sequence[Points]) -> Points:
+    whole = np.zeros(tuple(np.sum([block.shape for block in blocks], axis=0)))
+    row, column = 0, 0
+    for block in blocks:
+        rows, columns = block.shape
+        whole[row : row + rows, column : column + columns] = block
+        row, column = row + rows, column + columns
+    return whole
 
 
 def _require_projection(part: FeasibleSet) -> Callable[[Point], Point]:

@@ -36,6 +36,37 @@ class LinearConstraints:
     lower: Point
     upper: Point
 
+    @classmethod
+    def bounds(cls, lower: Point, upper: Point) -> LinearConstraints:
+        """Return bounds alone."""
+        none = np.zeros((0, lower.size))
+        return cls(
+            A_ub=none, b_ub=np.zeros(0), A_eq=none, b_eq=np.zeros(0), lower=lower, upper=upper
+        )
+
+    def moved(self, shift: Point) -> LinearConstraints:
+        """Return {x + shift : x ∈ P}."""
+        return LinearConstraints(
+            A_ub=self.A_ub,
+            b_ub=self.b_ub + self.A_ub @ shift,
+            A_eq=self.A_eq,
+            b_eq=self.b_eq + self.A_eq @ shift,
+            lower=self.lower + shift,
+            upper=self.upper + shift,
+        )
+
+    def scaled(self, factors: Point) -> LinearConstraints:
+        """Return {factors · x : x ∈ P}, coordinate by coordinate; none of them is zero."""
+        ends = factors * self.lower, factors * self.upper
+        return LinearConstraints(
+            A_ub=self.A_ub / factors,
+            b_ub=self.b_ub,
+            A_eq=self.A_eq / factors,
+            b_eq=self.b_eq,
+            lower=np.minimum(*ends),
+            upper=np.maximum(*ends),
+        )
+
 
 @final
 class LinearProgram:

@@ -75,6 +75,11 @@ class Box:
         excess = np.maximum(self.lower - point, point - self.upper).max()
         return bool(excess <= slack(self, tolerance))
 
+    @property
+    def constraints(self) -> LinearConstraints:
+        """The bounds."""
+        return LinearConstraints.bounds(self.lower, self.upper)
+
     def project(self, point: Point) -> Point:
         """Clip every coordinate to its bounds."""
         return np.clip(point, self.lower, self.upper)
@@ -260,6 +265,18 @@ class Polytope:
         below = self.A_ub @ point - self.b_ub <= allowed * np.linalg.norm(self.A_ub, axis=1)
         equal = np.abs(self.A_eq @ point - self.b_eq) <= allowed * np.linalg.norm(self.A_eq, axis=1)
         return bool(bounded and below.all() and equal.all())
+
+    @property
+    def constraints(self) -> LinearConstraints:
+        """The inequalities, equalities and bounds."""
+        return LinearConstraints(
+            A_ub=self.A_ub,
+            b_ub=self.b_ub,
+            A_eq=self.A_eq,
+            b_eq=self.b_eq,
+            lower=self.lower,
+            upper=self.upper,
+        )
 
     def project(self, point: Point) -> Point:
         """Return the nearest point, accurate to rounding: see `PolytopeProjection`."""

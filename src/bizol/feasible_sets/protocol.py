@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bizol.arrays import ArgumentError, Point, as_vector
+from bizol.feasible_sets.linear_program import LinearConstraints
 
 
 @runtime_checkable
@@ -76,6 +77,26 @@ class RescalableSet(ProjectableSet, Protocol):
         A composed set raises an `AttributeError` where a part has none in these units.
         """
         ...
+
+
+class PolyhedralSet(FeasibleSet, Protocol):
+    """A feasible set that a few linear constraints describe."""
+
+    @property
+    def constraints(self) -> LinearConstraints:
+        """The rows and bounds.
+
+        A composed set raises an `AttributeError` where a part has none.
+        """
+        ...
+
+
+def polyhedron(feasible_set: FeasibleSet) -> LinearConstraints | None:
+    """Return the linear constraints that describe the set, or None where it offers none."""
+    try:
+        return cast(PolyhedralSet, feasible_set).constraints
+    except AttributeError:
+        return None
 
 
 def projection(feasible_set: FeasibleSet) -> Callable[[Point], Point] | None:

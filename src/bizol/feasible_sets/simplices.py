@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import sqrt
 from typing import final
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bizol.arrays import ArgumentError, Point, as_positive, as_size, as_vector
+from bizol.feasible_sets.linear_program import LinearConstraints
 from bizol.feasible_sets.protocol import slack
 from bizol.records import assign
 
@@ -54,6 +55,12 @@ class Simplex:
         allowed = slack(self, tolerance)
         whole = abs(point.sum() - self.total) <= sqrt(point.size) * allowed
         return bool(point.min() >= -allowed and whole)
+
+    @property
+    def constraints(self) -> LinearConstraints:
+        """Nothing below zero, all together the total."""
+        caps = np.full(self.dimension, self.total)
+        return _share(caps, self.total)
 
     def project(self, point: Point) -> Point:
         """Lower every coordinate by the same amount, down to zero at most."""
@@ -118,6 +125,11 @@ class CappedSimplex:
         capped = point.min() >= -allowed and (point - self.upper).max() <= allowed
         return bool(capped and abs(point.sum() - self.total) <= sqrt(point.size) * allowed)
 
+    @property
+    def constraints(self) -> LinearConstraints:
+        """Between zero and the caps, all together the total."""
+        return _share(self.upper, self.total)
+
     def project(self, point: Point) -> Point:
         """Shift every coordinate by the same amount and clip, so that the total comes out right."""
         return fill_to_level(point, self.upper, self.total)
@@ -166,12 +178,24 @@ class BudgetSet:
         capped = point.min() >= -allowed and (point - self.upper).max() <= allowed
         return bool(capped and point.sum() - self.total <= sqrt(point.size) * allowed)
 
+    @property
+    def constraints(self) -> LinearConstraints:
+        """Between zero and the caps, all together at most the total."""
+        bounds = LinearConstraints.bounds(np.zeros(self.dimension), self.upper)
+        row, total = np.ones((1, self.dimension)), np.array([self.total])
+        return replace(bounds, A_ub=row, b_ub=total)
+
     def project(self, point: Point) -> Point:
         """Clip, and where that overspends, lower everything by the same amount."""
         clipped = np.clip(point, 0.0, self.upper)
         if clipped.sum() <= self.total:
             return clipped
         return fill_to_level(point, self.upper, self.total)
+
+
+def _share(caps: Point, total: float) -> LinearConstraints:
+    bounds = LinearConstraints.bounds(np.zeros(caps.size), caps)
+    return replace(bounds, A_eq=np.ones((1, caps.size)), b_eq=np.array([total]))
 
 
 def fill_to_level(point: Point, upper: Point, total: float) -> Point:

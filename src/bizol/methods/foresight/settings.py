@@ -108,7 +108,11 @@ COSTLY = 100_000  # numbers an evaluation
 # ten is one that a few rounds can follow, and 1e-8 is what remains of the answer's digits.
 TEMPERATURES = (3e-2, 3e-3, 3e-4, 3e-5, 3e-6, 3e-7, 3e-8, 3e-9)
 COARSE = TEMPERATURES[::2]  # of a search in all of X: a trial sharpens what it finds
-SHARPENING = 12  # steps at each temperature
+SHARPENING = 4  # Newton steps at each temperature, at most,
+SMOOTH_STEPS = 10  # and so many where there are no kinks
+SLIDING = 12  # first-order steps at each temperature, on sets without a projection
+NEWTON_DIMENSION = 60  # above, Hessians take too many evaluations of φ
+DIFFERENCE = 1e-3  # of the region: over what a Hessian is worked out
 
 
 def kept(wanted: int, size: int) -> int:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from math import inf, isfinite
+from typing import cast, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,24 +14,30 @@ from numpy.typing import NDArray
 from bizol.arrays import Point, Points, norm
 from bizol.feasible_sets.composition import InUnits
 from bizol.feasible_sets.protocol import projection
-from bizol.methods.foresight.descent import ValueAndGradient, descend, slide
-from bizol.methods.foresight.forecasts import Everywhere, Forecast, Overlaid
+from bizol.methods.foresight.descent import descend, slide
+from bizol.methods.foresight.forecasts import Everywhere, Forecast, KinkedForecast, Kinks
+from bizol.methods.foresight.forecasts.protocol import PullBack
+from bizol.methods.foresight.newton import region_around, sharpen
 from bizol.methods.foresight.places import anywhere, between
 from bizol.methods.foresight.settings import (
     APART_FROM,
     BEGINNINGS,
     COARSE,
     COSTLY,
+    DIFFERENCE,
     FEW_ROUNDS,
     LEAP,
+    NEWTON_DIMENSION,
     REDRAWN,
     ROUNDS,
     SCATTERED,
     SHARPENING,
+    SLIDING,
+    SMOOTH_STEPS,
     TEMPERATURES,
 )
 from bizol.methods.foresight.state import ForesightState
-from bizol.problem import EvaluationError
+from bizol.problem import Anchor, EvaluationError
 
 
 def recommend(state: ForesightState, forecast: Forecast, damping: float) -> tuple[Point, float]:
@@ -39,19 +48,39 @@ def recommend(state: ForesightState, forecast: Forecast, damping: float) -> tupl
     """
     anchor, space, z = state.anchor, state.space, state.z
     assert anchor is not None
-    size = state.x.size + anchor.response.shape[0]
-    rounds = ROUNDS if forecast.size * size <= COSTLY else FEW_ROUNDS
     within = state.radius if state.cautious else LEAP * state.radius
     with np.errstate(all="ignore"):
-        if isinstance(forecast, Overlaid | Everywhere) and forecast.kinked:
-            smooth = [_through(state, forecast.softened(t), damping) for t in TEMPERATURES]
-            u, _ = slide(smooth, z, space, rounds=SHARPENING, within=within)
-            value = _through(state, forecast, damping)(u)[0]
-        else:
-            through = _through(state, forecast, damping)
-            u, value = descend(through, z, space, rounds=rounds, within=within)
+        u, value = _minimize(state, forecast, z, TEMPERATURES, damping=damping, within=within)
     step = u - z
     return u, anchor.value - value + damping / 2 * float(step @ step)
+
+
+def _minimize(
+    state: ForesightState,
+    forecast: Forecast,
+    begin: Point,
+    temperatures: Sequence[float],
+    *,
+    damping: float = 0.0,
+    within: float = inf,
+) -> tuple[Point, float]:
+    space = state.space
+    through = Through(state, forecast, damping)
+    region = region_around(space, begin, within) if len(begin) <= NEWTON_DIMENSION else None
+    kinked = cast(KinkedForecast, forecast) if forecast.kinked else None
+    if region is not None:
+        if kinked is None:
+            return sharpen([through], begin, region, steps=SMOOTH_STEPS)
+        soft = [Through(state, kinked.softened(t), damping) for t in temperatures]
+        return sharpen([*soft], begin, region, steps=SHARPENING)
+    if kinked is not None:
+        smooth = [Through(state, kinked.softened(t), damping) for t in temperatures]
+        u, _ = slide(smooth, begin, space, rounds=SLIDING, within=within)
+        return u, through(u)[0]
+    assert state.anchor is not None
+    size = len(begin) + state.anchor.response.shape[0]
+    rounds = ROUNDS if forecast.size * size <= COSTLY else FEW_ROUNDS
+    return descend(through, begin, space, rounds=rounds, within=within)
 
 
 def search(
@@ -78,13 +107,13 @@ def search(
                 begun.append(int(index))
             if len(begun) == BEGINNINGS:
                 break
-        ends = [_descend_through(state, forecast, points[index]) for index in begun]
+        ends = [_minimize(state, forecast, points[index], COARSE) for index in begun]
         place, value = min(ends, key=lambda end: end[1])
         for _ in range(2):
             points = _redraw(space, place, rng)
             values = _values(state, forecast, points)
             again = [
-                _descend_through(state, forecast, points[index])
+                _minimize(state, forecast, points[index], COARSE)
                 for index in np.argsort(values, kind="stable")[:2]
             ]
             best_end = min(again, key=lambda end: end[1])
@@ -120,34 +149,59 @@ def _values(state: ForesightState, forecast: Everywhere, points: Points) -> NDAr
         return values
 
 
-def _descend_through(
-    state: ForesightState, forecast: Everywhere, place: Point
-) -> tuple[Point, float]:
-    through = _through(state, forecast, 0.0)
-    if forecast.kinked:
-        smooth = [_through(state, forecast.softened(t), 0.0) for t in COARSE]
-        u, _ = slide(smooth, place, state.space, rounds=SHARPENING)
-        return u, through(u)[0]
-    return descend(through, place, state.space, rounds=ROUNDS)
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Through:
+    """φ(u, ŷ(u)) + (λ/2) ‖u − x‖², as a function of u."""
 
+    state: ForesightState
+    forecast: Forecast
+    damping: float
 
-def _through(state: ForesightState, forecast: Forecast, damping: float) -> ValueAndGradient:
-    """Return φ(u, ŷ(u)) + (λ/2) ‖u − x‖² and its gradient, as a function of u."""
-    anchor, objective, z, units = state.anchor, state.problem.objective, state.z, state.space.units
-    assert anchor is not None
-
-    def value_and_gradient(u: Point) -> tuple[float, Point]:
-        step = u - z
-        change, pull_back = forecast.linearized(step)
-        try:
-            seen = objective.anchor(u * units, anchor.response + change)
-        except EvaluationError:
-            # φ need not be defined at every forecast; such a u is out of bounds.
+    def __call__(self, u: Point) -> tuple[float, Point]:
+        """Return the value and the gradient."""
+        step = u - self.state.z
+        seen, pull_back = self._seen(u)
+        if seen is None:  # φ need not be defined at every forecast; such a u is out of bounds
             return inf, step
-        value = seen.value + damping / 2 * float(step @ step)
-        gradient = seen.grad_x * units + pull_back(seen.grad_y)
+        value = seen.value + self.damping / 2 * float(step @ step)
+        gradient = seen.grad_x * self.state.space.units + pull_back(seen.grad_y)
         if not isfinite(norm(gradient)):
             return value, np.zeros_like(u)  # no way on from here
-        return value, gradient + damping * step
+        return value, gradient + self.damping * step
 
-    return value_and_gradient
+    def kinks(self, u: Point) -> Kinks | None:
+        """Return the kinks at u, None where there are none."""
+        if not self.forecast.kinked:
+            return None
+        seen, _ = self._seen(u)
+        if seen is None:
+            return None
+        return cast(KinkedForecast, self.forecast).kinks(u - self.state.z, seen.grad_y)
+
+    def hessian(self, u: Point, length: float) -> Points:
+        """Return the Hessian where kinks are left out, from differences of gradients."""
+        forecast, z = self.forecast, self.state.z
+        if forecast.kinked:
+            forecast = cast(KinkedForecast, forecast).tangent(u - z)
+        smooth = Through(self.state, forecast, self.damping)
+        # Toward the center, as φ need not be defined outside X.
+        inward = np.where(u > self.state.space.center, -1.0, 1.0) * DIFFERENCE * length
+        gradient = smooth(u)[1]
+        rows = [
+            (smooth(u + inward[i] * axis)[1] - gradient) / inward[i]
+            for i, axis in enumerate(np.eye(len(u)))
+        ]
+        return np.array(rows)
+
+    def _seen(self, u: Point) -> tuple[Anchor | None, PullBack]:
+        anchor = self.state.anchor
+        assert anchor is not None
+        change, pull_back = self.forecast.linearized(u - self.state.z)
+        try:
+            seen = self.state.problem.objective.anchor(
+                u * self.state.space.units, anchor.response + change
+            )
+        except EvaluationError:
+            return None, pull_back
+        return seen, pull_back

@@ -8,7 +8,7 @@ from bizol.methods.foresight.forecasts.everywhere import Everywhere, fit_everywh
 from bizol.methods.foresight.forecasts.judge import Errors, choose, judged
 from bizol.methods.foresight.forecasts.overlaid import Overlaid
 from bizol.methods.foresight.forecasts.pieces import Pieces, fit_pieces
-from bizol.methods.foresight.forecasts.protocol import Forecast
+from bizol.methods.foresight.forecasts.protocol import Forecast, KinkedForecast, Kinks
 from bizol.methods.foresight.forecasts.straight import Straight
 
 __all__ = [
@@ -16,6 +16,8 @@ __all__ = [
     "Errors",
     "Everywhere",
     "Forecast",
+    "KinkedForecast",
+    "Kinks",
     "Overlaid",
     "Pieces",
     "Straight",

@@ -33,6 +33,11 @@ class Curved:
         """How many answers the forecast was fitted to."""
         return len(self.offsets)
 
+    @property
+    def kinked(self) -> bool:
+        """Whether there are kinks: none."""
+        return False
+
     def change(self, step: Point) -> Response:
         """Return Σ_ij (a_i + (ρ/2) a_i²) G_ij Δy_j."""
         along = self.offsets @ step

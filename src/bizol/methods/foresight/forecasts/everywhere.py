@@ -9,7 +9,7 @@ component would be without it is what the other answers say, but beyond the limi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf, pi
 from typing import final
@@ -31,7 +31,7 @@ from bizol.methods.foresight.forecasts.kernels import (
     whiten,
 )
 from bizol.methods.foresight.forecasts.pieces import limits
-from bizol.methods.foresight.forecasts.protocol import PullBack
+from bizol.methods.foresight.forecasts.protocol import Kinks, PullBack
 from bizol.methods.foresight.settings import (
     BENDS,
     EVERYWHERE_ANSWERS,
@@ -89,11 +89,13 @@ class Everywhere:
     start: Point  # y(x) (m,)
     temperature: float = 0.0
     draw: Draw | None = None
+    # Values without limits, responses and shares between limits of a tangent.
+    held: tuple[Point, Point, Point | float] | None = None
     kinked: bool = field(init=False)  # whether there are limits
 
     def __post_init__(self) -> None:
         kinked = bool(np.isfinite(self.floors).any() or np.isfinite(self.ceilings).any())
-        assign(self, kinked=kinked)
+        assign(self, kinked=kinked and self.held is None)
 
     @property
     def size(self) -> int:
@@ -106,6 +108,12 @@ class Everywhere:
 
     def linearized(self, step: Point) -> tuple[Point, PullBack]:
         """Return the expected change and d ↦ Jᵀd with its Jacobian J at x + step."""
+        value, pull_back = self._unlimited(step)
+        response, inside = self._between_limits(value.copy())
+        return response - self.start, lambda covector: pull_back(covector * inside)
+
+    def _unlimited(self, step: Point) -> tuple[Point, Callable[[Matrix], Matrix]]:
+        """Return the response without limits and D ↦ D J, for one or many rows."""
         u = (self.at + step - self.center) / self.diameter
         offsets = u - self.points
         along = self.points @ u
@@ -117,18 +125,41 @@ class Everywhere:
         if draw is not None:
             angles = draw.waves @ u + draw.phases
             value = value + np.cos(angles) @ draw.heights + u @ draw.slopes
-        response, inside = self._between_limits(self.means + self.spreads * value)
 
-        def pull_back(covector: Point) -> Point:
-            matter = covector * inside * self.spreads
-            each = self.weights @ matter
+        def pull_back(covectors: Matrix) -> Matrix:
+            matter = covectors * self.spreads
+            each = matter @ self.weights.T
             back = (each * slope) @ offsets + (each * (a + 2 * b * along)) @ self.points
             if draw is not None:
-                back = back - (np.sin(angles) * (draw.heights @ matter)) @ draw.waves
-                back = back + draw.slopes @ matter
+                back = back - (np.sin(angles) * (matter @ draw.heights.T)) @ draw.waves
+                back = back + matter @ draw.slopes.T
             return np.asarray(back / self.diameter)
 
-        return response - self.start, pull_back
+        return self.means + self.spreads * value, pull_back
+
+    def kinks(self, step: Point, covector: Point) -> Kinks:
+        """Return the limits near x + step, where the gradient of φ by the response is given."""
+        value, pull_back = self._unlimited(step)
+        found = []
+        for ends, sign in ((self.floors, 1.0), (self.ceilings, -1.0)):
+            which = np.flatnonzero(np.isfinite(ends))
+            half = sign * (value[which] - ends[which]) / 2
+            root = np.sqrt(half * half + self._soft(which))
+            units = np.zeros((len(which), len(value)))
+            units[np.arange(len(which)), which] = sign / 2
+            found.append((pull_back(units), half, root, sign * covector[which]))
+            value[which] = ends[which] + sign * (half + root)
+        parts = [np.concatenate(each) for each in zip(*found, strict=True)]
+        return Kinks(rows=parts[0], arguments=parts[1], roots=parts[2], weights=parts[3])
+
+    def tangent(self, step: Point) -> Everywhere:
+        """Return the same where limits are kept as they are near x + step, to first order."""
+        value, _ = self._unlimited(step)
+        response, inside = self._between_limits(value.copy())
+        return replace(self, held=(value, response, inside))
+
+    def _soft(self, which: NDArray[np.intp]) -> Point:
+        return np.asarray(np.maximum(self.temperature * self.spreads[which] / 2, 1e-150) ** 2)
 
     def responses(self, places: Points) -> Responses:
         """Return the expected responses (q, m) at decisions in units (q, n)."""
@@ -143,14 +174,16 @@ class Everywhere:
 
     def _between_limits(self, value: Point) -> tuple[Point, Point | float]:
         """Return the response between its limits, and its derivative; smooth with a temperature."""
+        if self.held is not None:
+            middle, response, share = self.held
+            return response + share * (value - middle), share
         if not self.kinked:
             return value, 1.0
-        soft = np.maximum(self.temperature * self.spreads / 2, 1e-150) ** 2
         inside = np.ones(len(value))
         for limits_, sign in ((self.floors, 1.0), (self.ceilings, -1.0)):
             which = np.flatnonzero(np.isfinite(limits_))
             half = sign * (value[which] - limits_[which]) / 2
-            root = np.sqrt(half * half + soft[which])
+            root = np.sqrt(half * half + self._soft(which))
             value[which] = limits_[which] + sign * (half + root)
             inside[which] *= (1 + half / root) / 2
         return value, inside

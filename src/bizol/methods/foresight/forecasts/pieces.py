@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from bizol.arrays import Point, Points
 from bizol.methods.foresight.forecasts.hinges import Answered, Mask, Matrix, fit_hinges
+from bizol.methods.foresight.forecasts.protocol import Kinks
 from bizol.methods.foresight.settings import (
     ALWAYS,
     APART,
@@ -32,6 +33,36 @@ from bizol.problem import Anchor
 from bizol.records import assign
 
 NO_TEMPERATURE = 1e-150  # its square is a number, and no answer has such a digit
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class _Kink:
+    """One kind of kink of the pieces, smooth: each adds counts · √(argument² + t²)."""
+
+    which: NDArray[np.intp]  # (k,), the components, as rows of the pieces
+    rows: Matrix  # (k, n), the gradients of the arguments
+    argument: Point  # (k,)
+    root: Point  # (k,)
+    counts: Point  # (k,)
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Planes:
+    """The change of some components where kinks are left out."""
+
+    components: NDArray[np.intp]
+    slopes: Matrix  # (c, n)
+    heights: Point  # (c,)
+
+    def change(self, step: Point) -> Point:
+        """Return the expected change of the components."""
+        return np.asarray(self.slopes @ step + self.heights)
+
+    def linearized(self, step: Point) -> tuple[Point, Callable[[Point], Point]]:
+        """Return the expected change and d ↦ Jᵀd."""
+        return self.change(step), lambda covector: np.asarray(covector @ self.slopes)
 
 
 @final
@@ -86,34 +117,50 @@ class Pieces:
 
     def linearized(self, step: Point) -> tuple[Point, Callable[[Point], Point]]:
         """Return the expected change and d ↦ Jᵀd with its Jacobian J at x + step."""
+        value, slopes, _ = self._evaluate(step)
+        return value - self._origin, lambda covector: np.asarray(covector @ slopes)
+
+    def kinks(self, step: Point, covector: Point) -> Kinks:
+        """Return the kinks at x + step, where the gradient of φ by the components is given."""
+        _, _, found = self._evaluate(step)
+        return Kinks(
+            rows=np.concatenate([kink.rows for kink in found]),
+            arguments=np.concatenate([kink.argument for kink in found]),
+            roots=np.concatenate([kink.root for kink in found]),
+            weights=np.concatenate([covector[kink.which] * kink.counts for kink in found]),
+        )
+
+    def tangent(self, step: Point) -> Planes:
+        """Return what is the same near x + step, to first order."""
+        value, slopes, _ = self._evaluate(step)
+        return Planes(self.components, slopes, value - self._origin - slopes @ step)
+
+    def _evaluate(self, step: Point) -> tuple[Point, Matrix, list[_Kink]]:
+        """Return the pieces above y(x), their Jacobian, and their kinks."""
         count = len(self.signs)
         planes = self._rows @ step + self._levels
         half = planes[count:]
         root = np.sqrt(half * half + self._soft)
-        kinked = half / root  # between −1, where only the other plane counts, and 1
         value = planes[:count] + self._turns * root
-        inside: Point | None = None
-        below, above = self._limited
-        if below.size:
-            gap = (value[below] - self.floors[below]) / 2
-            root = np.sqrt(gap * gap + self._soft[below])
-            value[below] = self.floors[below] + gap + root
-            inside = np.ones(count)
-            inside[below] = (1 + gap / root) / 2
-        if above.size:
-            gap = (self.ceilings[above] - value[above]) / 2
-            root = np.sqrt(gap * gap + self._soft[above])
-            value[above] = self.ceilings[above] - gap - root
-            inside = np.ones(count) if inside is None else inside
-            inside[above] *= (1 + gap / root) / 2
-
-        def pull_back(covector: Point) -> Point:
-            weights = covector if inside is None else covector * inside
-            return np.asarray(
-                np.concatenate([weights, self._turns * kinked * weights]) @ self._rows
-            )
-
-        return value - self._origin, pull_back
+        rows = self._rows[count:]
+        slopes = self._rows[:count] + (self._turns * half / root)[:, None] * rows
+        found = [_Kink(np.arange(count), rows, half, root, self._turns.copy())]
+        for which, ends, sign in (
+            (self._limited[0], self.floors, 1.0),
+            (self._limited[1], self.ceilings, -1.0),
+        ):
+            if not which.size:
+                continue
+            gap = sign * (value[which] - ends[which]) / 2
+            root = np.sqrt(gap * gap + self._soft[which])
+            share = np.ones(count)
+            share[which] = (1 + gap / root) / 2  # 1 between the limits, 0 beyond them
+            for kink in found:
+                kink.counts[:] *= share[kink.which]
+            found.append(_Kink(which, sign * slopes[which] / 2, gap, root, np.full(len(which), sign)))
+            value[which] = ends[which] + sign * (gap + root)
+            slopes = slopes * share[:, None]
+        return value, slopes, found
 
     def softened(self, temperature: float) -> Pieces:
         """Return the same with another temperature."""
@@ -239,7 +286,7 @@ def fit_pieces(
 
 
 def _in_turn(open_: NDArray[np.intp], matters: Point, n: int, shift: int) -> NDArray[np.intp]:
-    """Return the components to fit: half of them matter most, the others have their turn."""
+    """Return the components to fit: half of them matter most, the others have their kink."""
     count = max(ALWAYS, int(PIECES_WORK // ((n + 1) ** 3 + OVERHEAD)))
     if len(open_) <= count:
         return open_

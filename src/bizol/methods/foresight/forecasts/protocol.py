@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol, TypeAlias
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias, final
 
-from bizol.arrays import Point, Response
+from bizol.arrays import Point, Points, Response
 
 PullBack: TypeAlias = Callable[[Response], Point]
 
@@ -18,10 +19,45 @@ class Forecast(Protocol):
         """How many responses the forecast is computed from."""
         ...
 
+    @property
+    def kinked(self) -> bool:
+        """Whether it has kinks: then it is a `KinkedForecast`."""
+        ...
+
     def change(self, step: Point) -> Response:
         """Return the expected y(x + step) − y(x)."""
         ...
 
     def linearized(self, step: Point) -> tuple[Response, PullBack]:
         """Return the expected change and d ↦ Jᵀd with its Jacobian J at x + step."""
+        ...
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Kinks:
+    """Smooth kinks near a step: φ through the forecast contains Σ wᵢ √(eᵢ² + tᵢ²).
+
+    The arguments eᵢ are affine in the step, or nearly so.
+    """
+
+    rows: Points  # (k, n), the gradients of eᵢ
+    arguments: Point  # (k,), eᵢ
+    roots: Point  # (k,), √(eᵢ² + tᵢ²)
+    weights: Point  # (k,), wᵢ
+
+
+class KinkedForecast(Forecast, Protocol):
+    """A forecast with kinks, which can be made smooth."""
+
+    def softened(self, temperature: float) -> KinkedForecast:
+        """Return the same with smooth kinks."""
+        ...
+
+    def kinks(self, step: Point, covector: Response) -> Kinks:
+        """Return the kinks at x + step, where the gradient of φ by the response is the covector."""
+        ...
+
+    def tangent(self, step: Point) -> Forecast:
+        """Return the forecast without kinks that is the same near x + step, to first order."""
         ...

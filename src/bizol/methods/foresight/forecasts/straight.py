@@ -22,6 +22,11 @@ class Straight:
         """How many directions are known."""
         return self.sensitivity.rank
 
+    @property
+    def kinked(self) -> bool:
+        """Whether there are kinks: none."""
+        return False
+
     def change(self, step: Point) -> Response:
         """Return M step; zero while nothing is known."""
         if self.sensitivity.differences is None:

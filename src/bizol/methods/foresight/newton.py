@@ -1,0 +1,222 @@
+"""Newton's method for a known function with smooth kinks that become sharp.
+
+A kink that is smooth at temperature t contributes w √(e² + t²), whose curvature w t²/√(e² + t²)³
+says little away from the kink. So there is a second variable for each kink, z = e/√(e² + t²), and
+Newton's method is applied to both, as for total variation (T. Chan, G. Golub and P. Mulet, 1999):
+the curvature is then w (1 − z e/√·)/√·, with the z of the step before, and a few steps are enough
+where the temperature falls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import Protocol, final
+
+import numpy as np
+import piqp
+
+from bizol.arrays import Point, Points
+from bizol.feasible_sets import FeasibleSet
+from bizol.feasible_sets.linear_program import LinearConstraints
+from bizol.feasible_sets.protocol import polyhedron, projection
+from bizol.methods.foresight.descent import onto_region, step_projected
+from bizol.methods.foresight.forecasts import Kinks
+
+SHARES = (1.0, 0.5, 0.2, 0.05, 0.01)  # of a Newton step that are tried
+DECREASE = 1e-4  # of what the slope promises, at least (L. Armijo, 1966)
+ROUNDING = 1e-14  # relative to the value: a smaller promise is none
+SETTLED = 1e-3  # of the gain so far: a step that gains less is the last one at its temperature
+NEAR = 0.05  # of the region: a Hessian is used again so near to where it was worked out
+AGREES = 0.25  # from one, the ratio of gain and promise where a Hessian is used again
+MODEL_ROUNDS = 40  # of projected gradient steps on a quadratic model
+PIQP = {
+    "preconditioner_iter": 0,  # with it, the last digits depend on earlier answers
+    "eps_abs": 1e-10,
+    "eps_rel": 1e-10,
+    "max_iter": 30,
+}
+
+
+class Model(Protocol):
+    """A function with smooth kinks at one temperature."""
+
+    def __call__(self, u: Point) -> tuple[float, Point]:
+        """Return the value and the gradient."""
+        ...
+
+    def kinks(self, u: Point) -> Kinks | None:
+        """Return the kinks, None where there are none."""
+        ...
+
+    def hessian(self, u: Point, length: float) -> Points:
+        """Return the Hessian without that of the kinks, from differences over a length."""
+        ...
+
+
+class Region(Protocol):
+    """The part of a set that is searched."""
+
+    within: float
+
+    def improve(self, hessian: Points, gradient: Point, u: Point) -> Point:
+        """Return a point v with a low gᵀ(v − u) + (v − u)ᵀH(v − u)/2, for a convex model."""
+        ...
+
+    def settle(self, u: Point) -> Point:
+        """Return the nearest point of the region."""
+        ...
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class PolyhedralRegion:
+    """A polyhedron, as far as a cube around a point reaches; models are quadratic programs."""
+
+    feasible_set: FeasibleSet
+    constraints: LinearConstraints  # the bounds are those of the cube too
+    within: float
+
+    def improve(self, hessian: Points, gradient: Point, u: Point) -> Point:
+        """Return a minimizer of the model."""
+        rows = self.constraints
+        slope, size = float(np.abs(gradient).max()), self.within
+        if not 0 < slope < inf or size == 0:
+            return u
+        solver = piqp.DenseSolver()
+        for name, value in PIQP.items():
+            setattr(solver.settings, name, value)
+        equal, below = len(rows.b_eq) > 0, len(rows.b_ub) > 0
+        solver.setup(
+            hessian * (size / slope),
+            gradient / slope,
+            rows.A_eq if equal else None,
+            (rows.b_eq - rows.A_eq @ u) / size if equal else None,
+            rows.A_ub if below else None,
+            None,
+            (rows.b_ub - rows.A_ub @ u) / size if below else None,
+            (rows.lower - u) / size,
+            (rows.upper - u) / size,
+        )
+        solver.solve()
+        step = size * solver.result.x
+        if not np.isfinite(step).all():
+            return u
+        return np.asarray(np.clip(u + step, rows.lower, rows.upper))
+
+    def settle(self, u: Point) -> Point:
+        """Return the nearest point of the set: rounding may have led out of it."""
+        onto = projection(self.feasible_set)
+        assert onto is not None
+        return onto(u)
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class ProjectedRegion:
+    """A set with a projection, as far as a ball around a point reaches."""
+
+    feasible_set: FeasibleSet
+    center: Point
+    within: float
+
+    def improve(self, hessian: Points, gradient: Point, u: Point) -> Point:
+        """Return what accelerated projected gradient steps on the model find."""
+
+        def model(v: Point) -> tuple[float, Point]:
+            bent = hessian @ (v - u)
+            return float((gradient + bent / 2) @ (v - u)), gradient + bent
+
+        curvature = float(np.linalg.norm(hessian, 2))
+        diameter = min(self.feasible_set.diameter, 2 * self.within)
+        v, _, _ = step_projected(
+            model, u, self.settle, diameter=diameter, rounds=MODEL_ROUNDS, curvature=curvature
+        )
+        return v
+
+    def settle(self, u: Point) -> Point:
+        """Return the projection."""
+        onto = projection(self.feasible_set)
+        assert onto is not None
+        if self.within < self.feasible_set.diameter:
+            onto = onto_region(onto, self.center, self.within)
+        return onto(u)
+
+
+def region_around(feasible_set: FeasibleSet, center: Point, within: float) -> Region | None:
+    """Return the part of a set that is searched, None where it has no projection."""
+    if projection(feasible_set) is None:
+        return None
+    within = min(within, feasible_set.diameter)
+    rows = polyhedron(feasible_set)
+    if rows is None:
+        return ProjectedRegion(feasible_set, center, within)
+    cut = LinearConstraints(
+        A_ub=rows.A_ub,
+        b_ub=rows.b_ub,
+        A_eq=rows.A_eq,
+        b_eq=rows.b_eq,
+        lower=np.maximum(rows.lower, center - within),
+        upper=np.minimum(rows.upper, center + within),
+    )
+    return PolyhedralRegion(feasible_set, cut, within)
+
+
+def sharpen(
+    models: Sequence[Model], begin: Point, region: Region, *, steps: int
+) -> tuple[Point, float]:
+    """Return a point as low as a few Newton steps for each model get it, and the last one's value.
+
+    For models that come ever nearer to the last one: each begins where the one before has ended.
+    Never returns a point that is worse than the first.
+    """
+    u, duals, hessian, where = begin, None, None, begin
+    for model in models:
+        value, gradient = model(u)
+        first = value
+        for _ in range(steps):
+            if hessian is None or np.abs(u - where).max() > NEAR * region.within:
+                hessian, where = _convex(model.hessian(u, region.within)), u
+            kinks = model.kinks(u)
+            whole = hessian
+            if kinks is not None:
+                ratios = kinks.arguments / kinks.roots
+                duals = ratios if duals is None else duals
+                curved = np.maximum(kinks.weights, 0.0) * (1 - duals * ratios) / kinks.roots
+                whole = hessian + (kinks.rows.T * curved) @ kinks.rows
+            step = region.improve(whole, gradient, u) - u
+            slope = float(gradient @ step)
+            promise = -slope - float(step @ whole @ step) / 2
+            if not -slope > ROUNDING * abs(value):
+                break
+            if kinks is not None and duals is not None:
+                moved = (1 - duals * ratios) / kinks.roots * (kinks.rows @ step)
+                duals = np.clip(ratios + moved, -1.0, 1.0)
+            before = value
+            for share in SHARES:
+                v = u + share * step
+                v_value, v_gradient = model(v)
+                if v_value <= value + DECREASE * share * slope:
+                    u, value, gradient = v, v_value, v_gradient
+                    break
+            else:
+                break
+            gained = before - value
+            if kinks is None and abs(gained - promise) > AGREES * promise:
+                hessian = None
+            if gained <= SETTLED * (first - value):
+                break
+    u = region.settle(u)
+    value, start = models[-1](u)[0], models[-1](begin)[0]
+    return (u, value) if value < start else (begin, start)
+
+
+def _convex(hessian: Points) -> Points:
+    """Return the nearest convex Hessian, a little more than flat: negative curvature is mirrored."""
+    if not np.isfinite(hessian).all():
+        return np.eye(len(hessian))
+    sizes, directions = np.linalg.eigh((hessian + hessian.T) / 2)
+    largest = float(np.abs(sizes).max()) or 1.0
+    bounded = np.maximum(np.abs(sizes), 1e-10 * largest)
+    return np.asarray((directions * bounded) @ directions.T)
