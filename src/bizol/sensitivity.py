@@ -161,6 +161,12 @@ class RememberedSensitivity:
             return np.zeros(self.at.size)
         return np.asarray(to_numpy(self.differences @ covector) @ self.duals)
 
+    def dense(self) -> Responses:
+        """Return M itself, (m, n); one row of zeros where nothing is known."""
+        if self.differences is None:
+            return np.zeros((1, self.at.size))
+        return self.differences.T @ self.duals
+
     @property
     def slope(self) -> float:
         """How much the response changes along a direction, in the mean over known ones, or 0."""

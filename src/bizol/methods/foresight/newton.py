@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import Protocol, final
+from typing import NamedTuple, Protocol, final
 
 import numpy as np
 import piqp
 
-from bizol.arrays import Point, Points
+from bizol.arrays import Point, Points, Response
 from bizol.feasible_sets import FeasibleSet
 from bizol.feasible_sets.linear_program import LinearConstraints
 from bizol.feasible_sets.protocol import polyhedron, projection
@@ -39,14 +39,22 @@ PIQP = {
 }
 
 
+class Seen(NamedTuple):
+    """A function at a point."""
+
+    value: float
+    gradient: Point
+    covector: Response | None  # the gradient by the response, if φ is defined
+
+
 class Model(Protocol):
     """A function with smooth kinks at one temperature."""
 
-    def __call__(self, u: Point) -> tuple[float, Point]:
-        """Return the value and the gradient."""
+    def look(self, u: Point) -> Seen:
+        """Return the function at a point."""
         ...
 
-    def kinks(self, u: Point) -> Kinks | None:
+    def kinks(self, u: Point, covector: Response | None) -> Kinks | None:
         """Return the kinks, None where there are none."""
         ...
 
@@ -173,12 +181,12 @@ def sharpen(
     """
     u, duals, hessian, where = begin, None, None, begin
     for model in models:
-        value, gradient = model(u)
+        value, gradient, covector = model.look(u)
         first = value
         for _ in range(steps):
             if hessian is None or np.abs(u - where).max() > NEAR * region.within:
                 hessian, where = _convex(model.hessian(u, region.within)), u
-            kinks = model.kinks(u)
+            kinks = model.kinks(u, covector)
             whole = hessian
             if kinks is not None:
                 ratios = kinks.arguments / kinks.roots
@@ -196,9 +204,9 @@ def sharpen(
             before = value
             for share in SHARES:
                 v = u + share * step
-                v_value, v_gradient = model(v)
-                if v_value <= value + DECREASE * share * slope:
-                    u, value, gradient = v, v_value, v_gradient
+                seen = model.look(v)
+                if seen.value <= value + DECREASE * share * slope:
+                    u, (value, gradient, covector) = v, seen
                     break
             else:
                 break
@@ -208,7 +216,7 @@ def sharpen(
             if gained <= SETTLED * (first - value):
                 break
     u = region.settle(u)
-    value, start = models[-1](u)[0], models[-1](begin)[0]
+    value, start = models[-1].look(u).value, models[-1].look(begin).value
     return (u, value) if value < start else (begin, start)
 
 

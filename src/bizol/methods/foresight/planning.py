@@ -83,7 +83,7 @@ def _plan(state: ForesightState, workers: int) -> Plan:
 
 
 def _due(state: ForesightState) -> bool:
-    """Return whether it is time to look for a leap, and for another kernel."""
+    """Return whether it is time to look for a leap."""
     return state.iteration >= GROWTH * state.searched
 
 
@@ -92,8 +92,7 @@ def _everywhere(state: ForesightState) -> Everywhere | None:
     before, here = state.everywhere, state.anchor
     if before is not None and state.turn not in ("try", "leap"):
         return before.seen_from(state.z, here.response)
-    look = before is None or _due(state)
-    return fit_everywhere(state.observed, here, state.space, before=before, look=look)
+    return fit_everywhere(state.observed, here, state.space, before=before, age=state.iteration)
 
 
 def _trusted(state: ForesightState, plan: Plan) -> bool:

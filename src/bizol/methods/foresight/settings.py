@@ -91,7 +91,7 @@ FEATURES = 200  # waves of a random response
 # --- leaps
 
 TRUSTED = 0.25  # the squared error of the forecast everywhere, at most, for a leap amid a descent,
-GROWTH = 1.15  # times the answers that there were at the last search for one,
+GROWTH = 1.15  # times the iterations at the last search for one, or for a kernel,
 FARTHER = 2  # times the gain that a trial promises
 LEAPS = 2  # leaps that fail before a descent begins elsewhere: one expected, one random
 SCATTERED = 128  # decisions anywhere in X, of which the best

@@ -11,13 +11,12 @@ from typing import cast, final
 import numpy as np
 from numpy.typing import NDArray
 
-from bizol.arrays import Point, Points, norm
+from bizol.arrays import Point, Points, Response, norm
 from bizol.feasible_sets.composition import InUnits
 from bizol.feasible_sets.protocol import projection
 from bizol.methods.foresight.descent import descend, slide
 from bizol.methods.foresight.forecasts import Everywhere, Forecast, KinkedForecast, Kinks
-from bizol.methods.foresight.forecasts.protocol import PullBack
-from bizol.methods.foresight.newton import region_around, sharpen
+from bizol.methods.foresight.newton import Seen, region_around, sharpen
 from bizol.methods.foresight.places import anywhere, between
 from bizol.methods.foresight.settings import (
     APART_FROM,
@@ -37,7 +36,7 @@ from bizol.methods.foresight.settings import (
     TEMPERATURES,
 )
 from bizol.methods.foresight.state import ForesightState
-from bizol.problem import Anchor, EvaluationError
+from bizol.problem import EvaluationError
 
 
 def recommend(state: ForesightState, forecast: Forecast, damping: float) -> tuple[Point, float]:
@@ -66,7 +65,10 @@ def _minimize(
 ) -> tuple[Point, float]:
     space = state.space
     through = Through(state, forecast, damping)
-    region = region_around(space, begin, within) if len(begin) <= NEWTON_DIMENSION else None
+    assert state.anchor is not None
+    region = None
+    if len(begin) <= NEWTON_DIMENSION and isinstance(state.anchor.response, np.ndarray):
+        region = region_around(space, begin, within)
     kinked = cast(KinkedForecast, forecast) if forecast.kinked else None
     if region is not None:
         if kinked is None:
@@ -77,7 +79,6 @@ def _minimize(
         smooth = [Through(state, kinked.softened(t), damping) for t in temperatures]
         u, _ = slide(smooth, begin, space, rounds=SLIDING, within=within)
         return u, through(u)[0]
-    assert state.anchor is not None
     size = len(begin) + state.anchor.response.shape[0]
     rounds = ROUNDS if forecast.size * size <= COSTLY else FEW_ROUNDS
     return descend(through, begin, space, rounds=rounds, within=within)
@@ -160,48 +161,52 @@ class Through:
 
     def __call__(self, u: Point) -> tuple[float, Point]:
         """Return the value and the gradient."""
-        step = u - self.state.z
-        seen, pull_back = self._seen(u)
-        if seen is None:  # φ need not be defined at every forecast; such a u is out of bounds
-            return inf, step
-        value = seen.value + self.damping / 2 * float(step @ step)
-        gradient = seen.grad_x * self.state.space.units + pull_back(seen.grad_y)
-        if not isfinite(norm(gradient)):
-            return value, np.zeros_like(u)  # no way on from here
-        return value, gradient + self.damping * step
+        return self.look(u)[:2]
 
-    def kinks(self, u: Point) -> Kinks | None:
+    def look(self, u: Point) -> Seen:
+        """Return the function at a decision; infinite where φ is not defined at the forecast."""
+        anchor, step, units = self.state.anchor, u - self.state.z, self.state.space.units
+        assert anchor is not None
+        change, pull_back = self.forecast.linearized(step)
+        try:
+            seen = self.state.problem.objective.anchor(u * units, anchor.response + change)
+        except EvaluationError:
+            return Seen(inf, step, None)
+        value = seen.value + self.damping / 2 * float(step @ step)
+        gradient = seen.grad_x * units + pull_back(seen.grad_y)
+        if not isfinite(norm(gradient)):
+            return Seen(value, np.zeros_like(u), None)  # no way on from here
+        return Seen(value, gradient + self.damping * step, seen.grad_y)
+
+    def kinks(self, u: Point, covector: Response | None) -> Kinks | None:
         """Return the kinks at u, None where there are none."""
-        if not self.forecast.kinked:
+        if covector is None or not self.forecast.kinked:
             return None
-        seen, _ = self._seen(u)
-        if seen is None:
-            return None
-        return cast(KinkedForecast, self.forecast).kinks(u - self.state.z, seen.grad_y)
+        return cast(KinkedForecast, self.forecast).kinks(u - self.state.z, covector)
 
     def hessian(self, u: Point, length: float) -> Points:
-        """Return the Hessian where kinks are left out, from differences of gradients."""
-        forecast, z = self.forecast, self.state.z
-        if forecast.kinked:
-            forecast = cast(KinkedForecast, forecast).tangent(u - z)
-        smooth = Through(self.state, forecast, self.damping)
-        # Toward the center, as φ need not be defined outside X.
-        inward = np.where(u > self.state.space.center, -1.0, 1.0) * DIFFERENCE * length
-        gradient = smooth(u)[1]
-        rows = [
-            (smooth(u + inward[i] * axis)[1] - gradient) / inward[i]
-            for i, axis in enumerate(np.eye(len(u)))
-        ]
-        return np.array(rows)
+        """Return the Hessian without that of kinks: differences of gradients of φ, and curvature.
 
-    def _seen(self, u: Point) -> tuple[Anchor | None, PullBack]:
-        anchor = self.state.anchor
+        H = (I, Jᵀ) ∇²φ (I, Jᵀ)ᵀ + Σ_j ∂φ/∂y_j ∇²ŷ_j + λ I, where J is the forecast's Jacobian.
+        """
+        anchor, step, space = self.state.anchor, u - self.state.z, self.state.space
         assert anchor is not None
-        change, pull_back = self.forecast.linearized(u - self.state.z)
+        objective, units = self.state.problem.objective, space.units
+        shape = anchor.response.shape[0], len(u)
+        jacobian = np.broadcast_to(self.forecast.jacobian(step), shape)
+        response = anchor.response + self.forecast.change(step)
+        # Toward the center, as φ need not be defined outside X.
+        lengths = np.where(u > space.center, -1.0, 1.0) * DIFFERENCE * length
         try:
-            seen = self.state.problem.objective.anchor(
-                u * self.state.space.units, anchor.response + change
-            )
+            here = objective.anchor(u * units, response)
+            there = [
+                objective.anchor((u + each * axis) * units, response + each * jacobian[:, i])
+                for i, (each, axis) in enumerate(zip(lengths, np.eye(len(u)), strict=True))
+            ]
         except EvaluationError:
-            return None, pull_back
-        return seen, pull_back
+            return np.eye(len(u))
+        by_x = np.array([each.grad_x - here.grad_x for each in there]) * units
+        by_y = np.array([each.grad_y - here.grad_y for each in there])
+        bent = (by_x + by_y @ jacobian) / lengths[:, None]
+        bent += self.forecast.curvature(step, here.grad_y)
+        return np.asarray(bent + self.damping * np.eye(len(u)))

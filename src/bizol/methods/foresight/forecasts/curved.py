@@ -53,6 +53,16 @@ class Curved:
 
         return self.change(step), pull_back
 
+    def jacobian(self, step: Point) -> Responses:
+        """Return J = Σ_ij (1 + ρ a_i) G_ij Δy_j s_iᵀ / h²."""
+        along = self.offsets @ step
+        return np.asarray(((1 + BEND * along)[:, None] * self.offsets).T @ self.inverse @ self.differences).T
+
+    def curvature(self, step: Point, covector: Response) -> Points:
+        """Return ρ Σ_ij G_ij ⟨Δy_j, d⟩ s_i s_iᵀ / h⁴."""
+        slopes = self.inverse @ to_numpy(self.differences @ covector)
+        return np.asarray(BEND * (self.offsets.T * slopes) @ self.offsets)
+
 
 def fit_curved(
     observed: Sequence[Anchor], here: Anchor, *, most: int, units: Point | float = 1.0

@@ -38,6 +38,7 @@ from bizol.methods.foresight.settings import (
     EVERYWHERE_DIMENSION,
     EVERYWHERE_WORK,
     FEATURES,
+    GROWTH,
     HIDDEN,
     JURORS,
     LENGTHS,
@@ -87,15 +88,14 @@ class Everywhere:
     diameter: float
     at: Point  # x, in units
     start: Point  # y(x) (m,)
+    looked: int  # the iteration in which the kernel was chosen
     temperature: float = 0.0
     draw: Draw | None = None
-    # Values without limits, responses and shares between limits of a tangent.
-    held: tuple[Point, Point, Point | float] | None = None
     kinked: bool = field(init=False)  # whether there are limits
 
     def __post_init__(self) -> None:
         kinked = bool(np.isfinite(self.floors).any() or np.isfinite(self.ceilings).any())
-        assign(self, kinked=kinked and self.held is None)
+        assign(self, kinked=kinked)
 
     @property
     def size(self) -> int:
@@ -140,23 +140,47 @@ class Everywhere:
     def kinks(self, step: Point, covector: Point) -> Kinks:
         """Return the limits near x + step, where the gradient of φ by the response is given."""
         value, pull_back = self._unlimited(step)
-        found = []
+        share = np.ones(len(value))  # of its slope that a component keeps between its limits
+        found: list[tuple[Matrix, Point, Point, Point]] = []
         for ends, sign in ((self.floors, 1.0), (self.ceilings, -1.0)):
             which = np.flatnonzero(np.isfinite(ends))
             half = sign * (value[which] - ends[which]) / 2
             root = np.sqrt(half * half + self._soft(which))
             units = np.zeros((len(which), len(value)))
-            units[np.arange(len(which)), which] = sign / 2
+            units[np.arange(len(which)), which] = sign * share[which] / 2
+            inside = np.ones(len(value))
+            inside[which] = (1 + half / root) / 2
+            for _, _, _, weights in found:
+                weights *= inside[below]
             found.append((pull_back(units), half, root, sign * covector[which]))
             value[which] = ends[which] + sign * (half + root)
+            below, share = which, share * inside
         parts = [np.concatenate(each) for each in zip(*found, strict=True)]
         return Kinks(rows=parts[0], arguments=parts[1], roots=parts[2], weights=parts[3])
 
-    def tangent(self, step: Point) -> Everywhere:
-        """Return the same where limits are kept as they are near x + step, to first order."""
+    def jacobian(self, step: Point) -> Responses:
+        """Return J (m, n) at x + step."""
+        value, pull_back = self._unlimited(step)
+        _, inside = self._between_limits(value)
+        return pull_back(np.diag(np.broadcast_to(inside, len(self.start))))
+
+    def curvature(self, step: Point, covector: Point) -> Points:
+        """Return Σ_j d_j ∇²ŷ_j at x + step, without that of the limits."""
         value, _ = self._unlimited(step)
-        response, inside = self._between_limits(value.copy())
-        return replace(self, held=(value, response, inside))
+        _, inside = self._between_limits(value)
+        u = (self.at + step - self.center) / self.diameter
+        offsets = u - self.points
+        slope, bend = self.kernel.bends(np.einsum("kn,kn->k", offsets, offsets))
+        matter = covector * inside * self.spreads
+        each = self.weights @ matter
+        whole = (offsets.T * (each * bend)) @ offsets
+        whole += 2 * BENDS[self.kernel.bend] * (self.points.T * each) @ self.points
+        whole += (each @ slope) * np.eye(len(step))
+        if self.draw is not None:
+            waves = self.draw.waves
+            heights = np.cos(waves @ u + self.draw.phases) * (self.draw.heights @ matter)
+            whole -= (waves.T * heights) @ waves
+        return np.asarray(whole / self.diameter**2)
 
     def _soft(self, which: NDArray[np.intp]) -> Point:
         return np.asarray(np.maximum(self.temperature * self.spreads[which] / 2, 1e-150) ** 2)
@@ -174,9 +198,6 @@ class Everywhere:
 
     def _between_limits(self, value: Point) -> tuple[Point, Point | float]:
         """Return the response between its limits, and its derivative; smooth with a temperature."""
-        if self.held is not None:
-            middle, response, share = self.held
-            return response + share * (value - middle), share
         if not self.kinked:
             return value, 1.0
         inside = np.ones(len(value))
@@ -222,7 +243,7 @@ def fit_everywhere(
     space: InUnits,
     *,
     before: Everywhere | None = None,
-    look: bool = True,
+    age: int = 0,
 ) -> Everywhere | None:
     """Fit the response everywhere; None where responses are not NumPy arrays, or X too large.
 
@@ -230,8 +251,8 @@ def fit_everywhere(
         observed: the answers so far, the oldest first.
         here: the decision, and the answer there.
         space: X in the method's units.
-        before: the forecast as it was before.
-        look: whether another kernel is looked for.
+        before: the forecast as it was before; its kernel is kept for some time.
+        age: how many iterations there were.
 
     """
     n, now = here.at.size, here.response
@@ -245,12 +266,14 @@ def fit_everywhere(
     known = _Known.gather(places, np.array([each.response for each in chosen]))
     kernel = Kernel() if before is None else before.kernel
     squares, products = squared_distances(points, points), points @ points.T
-    if before is None or look:
-        latent = known.beyond(kernel.matrix(squares, products, noise=NOISES[1]))
-        jurors = np.argsort(-np.abs(here.grad_y) * known.spreads, kind="stable")[:JURORS]
-        kernel = most_likely(kernel, squares, products, latent[:, jurors])
-    else:
+    first = np.argsort(-np.abs(here.grad_y) * known.spreads, kind="stable")
+    if before is not None:
         known = known.compared(before, points)
+    look = before is None or age >= GROWTH * before.looked
+    if look:
+        jurors = first[:JURORS]
+        latent = known.beyond(kernel.matrix(squares, products, noise=NOISES[1]), jurors)
+        kernel = most_likely(kernel, squares, products, latent[:, jurors])
     matrix = kernel.matrix(squares, products)
     factor = factorize(matrix)
     while factor is None and kernel.noise + 1 < len(NOISES):
@@ -259,7 +282,11 @@ def fit_everywhere(
         factor = factorize(matrix)
     if factor is None:
         return None
-    latent = known.beyond(matrix)
+    # Where limits are the same as before, answers are where they were expected; now and then all
+    # that matter are looked at again.
+    order = np.argsort(~known.moved[first], kind="stable")
+    again = first[order][: JURORS if look else min(JURORS, int(known.moved.sum()))]
+    latent = known.beyond(matrix, again)
     white = whiten(factor, latent)
     return Everywhere(
         kernel=kernel,
@@ -276,6 +303,7 @@ def fit_everywhere(
         diameter=space.diameter,
         at=here.at / space.units,
         start=now,
+        looked=age if look or before is None else before.looked,
     )
 
 
@@ -291,7 +319,8 @@ class _Known:
     ceilings: Point
     low: Mask  # (k, m), which answers are at the floor
     high: Mask
-    limited: NDArray[np.intp]  # components whose answers at a limit are to be found beyond it
+    limited: Mask  # (m,), which components have answers at a limit
+    moved: Mask  # (m,), and which of these have other limits than before
 
     @classmethod
     def gather(cls, places: Points, answers: Responses) -> _Known:
@@ -299,6 +328,7 @@ class _Known:
         spreads = np.where(spreads > REPEATED * np.abs(means), spreads, 1.0)
         floors, ceilings = limits(places, answers)
         low, high = answers == floors, answers == ceilings
+        limited = (low | high).any(axis=0)
         return cls(
             latent=(answers - means) / spreads,
             means=means,
@@ -307,7 +337,8 @@ class _Known:
             ceilings=ceilings,
             low=low,
             high=high,
-            limited=np.flatnonzero((low | high).any(axis=0)),
+            limited=limited,
+            moved=limited,
         )
 
     def compared(self, before: Everywhere, points: Points) -> _Known:
@@ -321,18 +352,22 @@ class _Known:
         expected = before.latents(points)
         latent = np.where(self.low & same, np.minimum(latent, expected), latent)
         latent = np.where(self.high & same, np.maximum(latent, expected), latent)
-        limited = self.limited[~same[self.limited]]
         return replace(
-            self, latent=latent, means=before.means, spreads=before.spreads, limited=limited
+            self,
+            latent=latent,
+            means=before.means,
+            spreads=before.spreads,
+            moved=self.limited & ~same,
         )
 
-    def beyond(self, matrix: Matrix) -> Matrix:
+    def beyond(self, matrix: Matrix, components: NDArray[np.intp]) -> Matrix:
         """Return the answers without limits: at a limit, what the others say, but beyond it.
 
-        Those are the most likely values, given the matrix of the kernel's values.
+        Those are the most likely values, given the matrix of the kernel's values. They are found
+        for some of the components; at the limits of the others, answers stay what they were.
         """
         latent = self.latent.copy()
-        for component in self.limited:
+        for component in components[self.limited[components]]:
             sides = self.high[:, component].astype(float) - self.low[:, component]
             latent[:, component] = _beyond(matrix, latent[:, component], sides)
         return latent
@@ -350,15 +385,17 @@ def _beyond(matrix: Matrix, known: Point, sides: Point) -> Point:
         sides: 0 where an answer is known, 1 where it is known from below, −1 from above.
 
     """
-    from scipy.linalg import cho_factor, cho_solve
+    from scipy.linalg.lapack import dposv
 
     held, values = sides == 0, known
     for _ in range(HIDDEN):
         if not held.any():
             break
-        factor = cho_factor(matrix[np.ix_(held, held)], lower=True, check_finite=False)
-        weights = cho_solve(factor, known[held], check_finite=False)
-        expected = matrix[:, held] @ weights
+        columns = matrix[:, held]
+        _, weights, failed = dposv(columns[held], known[held], lower=1)
+        if failed:
+            break
+        expected = columns @ weights
         pressure = np.zeros(len(known))
         pressure[held] = -weights * sides[held]
         between = ~held & (sides * (expected - known) < 0)

@@ -19,6 +19,7 @@ from bizol.methods.foresight.settings import BENDS, LENGTHS, NOISES, TRENDS
 CONSTANT = 10.0  # the variance of the height of a trend
 # Kernels f(r) with f(0) = 1: squared exponential, and Matérn with smoothness 5/2 and 3/2.
 FAMILIES = (inf, 2.5, 1.5)
+NO_DISTANCE = 1e-12  # where a kernel that is not smooth has no second derivative
 
 
 @final
@@ -65,6 +66,17 @@ class Kernel:
         if family == 1.5:
             return (1 + along) * decay, -3 / length**2 * decay
         return (1 + along + along**2 / 3) * decay, -5 / (3 * length**2) * (1 + along) * decay
+
+    def bends(self, squares: Matrix) -> tuple[Matrix, Matrix]:
+        """Return g and h with ∇²f = g I + h (u − v)(u − v)ᵀ."""
+        length, family = LENGTHS[self.length], FAMILIES[self.family]
+        value, slope = self.rough(squares)
+        if family == inf:
+            return slope, value / length**4
+        along = np.sqrt(2 * family * squares) / length
+        if family == 1.5:
+            return slope, 9 / length**4 * np.exp(-along) / np.maximum(along, NO_DISTANCE)
+        return slope, 25 / (3 * length**4) * np.exp(-along)
 
 
 def squared_distances(points: Points, others: Points) -> Matrix:

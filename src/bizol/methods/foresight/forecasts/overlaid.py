@@ -7,8 +7,8 @@ from typing import final
 
 import numpy as np
 
-from bizol.arrays import Point, Response
-from bizol.methods.foresight.forecasts.pieces import Pieces, Planes
+from bizol.arrays import Point, Points, Response, Responses
+from bizol.methods.foresight.forecasts.pieces import Pieces
 from bizol.methods.foresight.forecasts.protocol import Forecast, Kinks, PullBack
 
 
@@ -18,7 +18,7 @@ class Overlaid:
     """One forecast of all components, with pieces in place of some of them."""
 
     base: Forecast
-    pieces: Pieces | Planes
+    pieces: Pieces
 
     @property
     def size(self) -> int:
@@ -28,7 +28,7 @@ class Overlaid:
     @property
     def kinked(self) -> bool:
         """Whether there are kinks: pieces have them."""
-        return isinstance(self.pieces, Pieces)
+        return True
 
     def change(self, step: Point) -> Response:
         """Return the expected y(x + step) − y(x)."""
@@ -53,15 +53,20 @@ class Overlaid:
 
     def softened(self, temperature: float) -> Overlaid:
         """Return the same with smooth kinks."""
-        assert isinstance(self.pieces, Pieces)
         return Overlaid(self.base, self.pieces.softened(temperature))
 
     def kinks(self, step: Point, covector: Response) -> Kinks:
         """Return the kinks of the pieces; those of the forecast below are left out."""
-        assert isinstance(self.pieces, Pieces)
         return self.pieces.kinks(step, covector[self.pieces.components])
 
-    def tangent(self, step: Point) -> Overlaid:
-        """Return the same with planes in place of the pieces."""
-        assert isinstance(self.pieces, Pieces)
-        return Overlaid(self.base, self.pieces.tangent(step))
+    def jacobian(self, step: Point) -> Responses:
+        """Return J (m, n) at x + step."""
+        jacobian = np.array(self.base.jacobian(step))
+        jacobian[self.pieces.components] = self.pieces.jacobian(step)
+        return jacobian
+
+    def curvature(self, step: Point, covector: Response) -> Points:
+        """Return that of the forecast below: pieces have kinks alone."""
+        below = np.array(covector)
+        below[self.pieces.components] = 0.0
+        return self.base.curvature(step, below)

@@ -49,24 +49,6 @@ class _Kink:
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Planes:
-    """The change of some components where kinks are left out."""
-
-    components: NDArray[np.intp]
-    slopes: Matrix  # (c, n)
-    heights: Point  # (c,)
-
-    def change(self, step: Point) -> Point:
-        """Return the expected change of the components."""
-        return np.asarray(self.slopes @ step + self.heights)
-
-    def linearized(self, step: Point) -> tuple[Point, Callable[[Point], Point]]:
-        """Return the expected change and d ↦ Jᵀd."""
-        return self.change(step), lambda covector: np.asarray(covector @ self.slopes)
-
-
-@final
-@dataclass(frozen=True, slots=True, eq=False)
 class Pieces:
     """The change of some components: clip(max(ℓ₁, ℓ₂), floor, ceiling), or min in place of max.
 
@@ -130,10 +112,9 @@ class Pieces:
             weights=np.concatenate([covector[kink.which] * kink.counts for kink in found]),
         )
 
-    def tangent(self, step: Point) -> Planes:
-        """Return what is the same near x + step, to first order."""
-        value, slopes, _ = self._evaluate(step)
-        return Planes(self.components, slopes, value - self._origin - slopes @ step)
+    def jacobian(self, step: Point) -> Matrix:
+        """Return the Jacobian (c, n) at x + step."""
+        return self._evaluate(step)[1]
 
     def _evaluate(self, step: Point) -> tuple[Point, Matrix, list[_Kink]]:
         """Return the pieces above y(x), their Jacobian, and their kinks."""

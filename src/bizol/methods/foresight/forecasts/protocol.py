@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias, final
 
-from bizol.arrays import Point, Points, Response
+from bizol.arrays import Point, Points, Response, Responses
 
 PullBack: TypeAlias = Callable[[Response], Point]
 
@@ -30,6 +30,14 @@ class Forecast(Protocol):
 
     def linearized(self, step: Point) -> tuple[Response, PullBack]:
         """Return the expected change and d ↦ Jᵀd with its Jacobian J at x + step."""
+        ...
+
+    def jacobian(self, step: Point) -> Responses:
+        """Return J (m, n) at x + step, for responses of NumPy."""
+        ...
+
+    def curvature(self, step: Point, covector: Response) -> Points:
+        """Return Σ_j d_j ∇²ŷ_j (n, n) at x + step without that of kinks, for a covector d."""
         ...
 
 
@@ -56,8 +64,4 @@ class KinkedForecast(Forecast, Protocol):
 
     def kinks(self, step: Point, covector: Response) -> Kinks:
         """Return the kinks at x + step, where the gradient of φ by the response is the covector."""
-        ...
-
-    def tangent(self, step: Point) -> Forecast:
-        """Return the forecast without kinks that is the same near x + step, to first order."""
         ...

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
-from bizol.arrays import Point, Response
+import numpy as np
+
+from bizol.arrays import Point, Points, Response, Responses
 from bizol.methods.foresight.forecasts.protocol import PullBack
 from bizol.sensitivity import RememberedSensitivity
 
@@ -36,3 +38,11 @@ class Straight:
     def linearized(self, step: Point) -> tuple[Response, PullBack]:
         """Return M step and d ↦ Mᵀd."""
         return self.change(step), self.sensitivity.pull_back
+
+    def jacobian(self, step: Point) -> Responses:
+        """Return M; one row of zeros where nothing is known."""
+        return self.sensitivity.dense()
+
+    def curvature(self, step: Point, covector: Response) -> Points:
+        """Return zero."""
+        return np.zeros((len(step), len(step)))
