@@ -84,7 +84,7 @@ LENGTHS = tuple(0.05 * 2 ** (place / 2) for place in range(13))  # of the diamet
 TRENDS = (0.1, 10.0, 1000.0)  # variances of the slopes of a trend
 BENDS = (0.0, 100.0, 10_000.0)  # variances of its curvatures
 NOISES = (1e-11, 1e-8, 1e-5, 1e-2)  # variances of what the kernel does not explain
-JURORS = 16  # components that decide which kernel it is: those that matter most to φ
+JURORS = 10  # components that decide which kernel it is: those that matter most to φ
 HIDDEN = 10  # rounds in which answers at a limit find their places beyond it, at most
 FEATURES = 200  # waves of a random response
 
@@ -95,7 +95,7 @@ GROWTH = 1.15  # times the iterations at the last search for one, or for a kerne
 FARTHER = 2  # times the gain that a trial promises
 LEAPS = 2  # leaps that fail before a descent begins elsewhere: one expected, one random
 SCATTERED = 128  # decisions anywhere in X, of which the best
-BEGINNINGS = 4  # that are apart
+BEGINNINGS = 3  # that are apart
 APART_FROM = 0.1  # by so much begin descents through the forecast
 REDRAWN = 3  # new values of every coordinate of the best decision found, then
 
@@ -106,7 +106,7 @@ FEW_ROUNDS = 15  # and through one that costs more than
 COSTLY = 100_000  # numbers an evaluation
 # Kinks are smooth at first and sharp at last, in units of how much the answers differ: a step of
 # ten is one that a few rounds can follow, and 1e-8 is what remains of the answer's digits.
-TEMPERATURES = (3e-2, 3e-3, 3e-4, 3e-5, 3e-6, 3e-7, 3e-8, 3e-9)
+TEMPERATURES = (3e-2, 1e-3, 1e-5, 1e-7, 3e-9)
 COARSE = TEMPERATURES[::2]  # of a search in all of X: a trial sharpens what it finds
 SHARPENING = 4  # Newton steps at each temperature, at most,
 SMOOTH_STEPS = 10  # and so many where there are no kinks

@@ -112,8 +112,8 @@ class Everywhere:
         response, inside = self._between_limits(value.copy())
         return response - self.start, lambda covector: pull_back(covector * inside)
 
-    def _unlimited(self, step: Point) -> tuple[Point, Callable[[Matrix], Matrix]]:
-        """Return the response without limits and D ↦ D J, for one or many rows."""
+    def _unlimited(self, step: Point) -> tuple[Point, Callable[[Matrix | None], Matrix]]:
+        """Return the response without limits, and D ↦ D J for one or many rows; J for None."""
         u = (self.at + step - self.center) / self.diameter
         offsets = u - self.points
         along = self.points @ u
@@ -126,9 +126,12 @@ class Everywhere:
             angles = draw.waves @ u + draw.phases
             value = value + np.cos(angles) @ draw.heights + u @ draw.slopes
 
-        def pull_back(covectors: Matrix) -> Matrix:
-            matter = covectors * self.spreads
-            each = matter @ self.weights.T
+        def pull_back(covectors: Matrix | None) -> Matrix:
+            if covectors is None:
+                matter, each = np.diag(self.spreads), self.weights.T * self.spreads[:, None]
+            else:
+                matter = covectors * self.spreads
+                each = matter @ self.weights.T
             back = (each * slope) @ offsets + (each * (a + 2 * b * along)) @ self.points
             if draw is not None:
                 back = back - (np.sin(angles) * (matter @ draw.heights.T)) @ draw.waves
@@ -162,7 +165,7 @@ class Everywhere:
         """Return J (m, n) at x + step."""
         value, pull_back = self._unlimited(step)
         _, inside = self._between_limits(value)
-        return pull_back(np.diag(np.broadcast_to(inside, len(self.start))))
+        return pull_back(None) * np.reshape(inside, (-1, 1))
 
     def curvature(self, step: Point, covector: Point) -> Points:
         """Return Σ_j d_j ∇²ŷ_j at x + step, without that of the limits."""
