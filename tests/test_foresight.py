@@ -17,7 +17,7 @@ import bizol
 from bizol import EvaluationError, Foresight, Objective, Problem
 from bizol.feasible_sets.protocol import projection
 from bizol.methods.foresight import settings
-from bizol.methods.foresight.descent import onto_region, descend
+from bizol.methods.foresight.descent import _onto_region, descend
 from bizol.methods.foresight.places import between
 from bizol.methods.foresight.planning import planned
 from bizol.methods.foresight.policy import _resize
@@ -803,7 +803,7 @@ class TestDescent:
         self,
     ) -> None:
         box, corner = bizol.Box(np.zeros(2), np.ones(2)), np.zeros(2)
-        onto = onto_region(box.project, corner, 0.5)
+        onto = _onto_region(box.project, corner, 0.5)
         assert onto(np.array([10.0, -10.0])) == pytest.approx([0.5, 0.0], abs=0.025)
         assert onto(np.array([10.0, 10.0])) == pytest.approx([np.sqrt(0.125)] * 2, abs=0.02)
         assert np.array_equal(onto(np.array([0.3, -2.0])), [0.3, 0.0])

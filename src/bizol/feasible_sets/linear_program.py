@@ -44,6 +44,20 @@ class LinearConstraints:
             A_ub=none, b_ub=np.zeros(0), A_eq=none, b_eq=np.zeros(0), lower=lower, upper=upper
         )
 
+    def excess(self, point: Point) -> float:
+        """Return by how much a point is off the constraint that it keeps least; 0 if it keeps all.
+
+        Rows count as if they had length one.
+        """
+        below, equal = self.A_ub @ point - self.b_ub, np.abs(self.A_eq @ point - self.b_eq)
+        parts = [
+            self.lower - point,
+            point - self.upper,
+            below / np.linalg.norm(self.A_ub, axis=1),
+            equal / np.linalg.norm(self.A_eq, axis=1),
+        ]
+        return max(0.0, float(np.concatenate(parts).max()))
+
     def moved(self, shift: Point) -> LinearConstraints:
         """Return {x + shift : x ∈ P}."""
         return LinearConstraints(

@@ -6,7 +6,8 @@ import numpy as np
 
 from bizol.arrays import Point, as_size
 from bizol.feasible_sets import FeasibleSet
-from bizol.feasible_sets.protocol import projection, rescale, widths
+from bizol.feasible_sets.linear_program import LinearProgram
+from bizol.feasible_sets.protocol import polyhedron, projection, rescale, slack, widths
 from bizol.randomness import generator
 from bizol.testing.laws import require, require_member, unit
 
@@ -53,6 +54,7 @@ def check_feasible_set(feasible_set: FeasibleSet, *, trials: int = 50, seed: int
         f"a point farther away than its diameter is not contained: {outside}",
     )
     _check_widths(feasible_set, vertices)
+    _check_constraints(feasible_set, costs, vertices, outside)
     _check_projection(feasible_set, feasible_set, np.ones(n), vertices, rng=rng)
     units = np.exp2(rng.integers(-LARGEST_EXPONENT, LARGEST_EXPONENT + 1, n))
     rescaled = rescale(feasible_set, units)
@@ -73,6 +75,23 @@ def _check_widths(feasible_set: FeasibleSet, vertices: Point) -> None:
         f"it is about as wide as its widths say; along coordinate {worst} two points are "
         f"{extent[worst]:g} apart, and widths says {wide[worst]:g}",
     )
+
+
+def _check_constraints(
+    feasible_set: FeasibleSet, costs: Point, vertices: Point, outside: Point
+) -> None:
+    """Require that the linear constraints, if there are any, describe this set and no other."""
+    rows = polyhedron(feasible_set)
+    if rows is None:
+        return
+    for point in vertices:
+        off = rows.excess(point)
+        require(
+            off <= slack(feasible_set, 1e-7), f"{point} is in the set, but {off:g} off constraints"
+        )
+    require(rows.excess(outside) > 0, f"{outside} is not in the set, but satisfies its constraints")
+    vertex = LinearProgram(rows).minimize(costs[0])
+    require_member(feasible_set, vertex, f"a point of the constraints, {vertex},")
 
 
 def _vertex(feasible_set: FeasibleSet, cost: Point) -> Point:

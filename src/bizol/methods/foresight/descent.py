@@ -70,16 +70,16 @@ def slide(
             u = _step_pairwise(penalized, u, feasible_set, rounds)
         return u, functions[-1](u)[0]
     if within < feasible_set.diameter:
-        onto = onto_region(onto, x, within)
+        onto = _onto_region(onto, x, within)
     diameter, curvature = min(feasible_set.diameter, 2 * within), 0.0
     for function in functions:
-        u, value, curvature = step_projected(
+        u, value, curvature = _step_projected(
             function, u, onto, diameter=diameter, rounds=rounds, curvature=curvature
         )
     return u, value
 
 
-def onto_region(
+def _onto_region(
     onto: Callable[[Point], Point], center: Point, within: float
 ) -> Callable[[Point], Point]:
     """Return a projection onto the part of a set that is at most `within` away from a center in it.
@@ -132,7 +132,7 @@ def _penalize_distance(
     return value_and_gradient
 
 
-def step_projected(
+def _step_projected(
     function: ValueAndGradient,
     x: Point,
     onto: Callable[[Point], Point],

@@ -21,7 +21,6 @@ from bizol.arrays import Point, Points, Response
 from bizol.feasible_sets import FeasibleSet
 from bizol.feasible_sets.linear_program import LinearConstraints
 from bizol.feasible_sets.protocol import polyhedron, projection
-from bizol.methods.foresight.descent import onto_region, step_projected
 from bizol.methods.foresight.forecasts import Kinks
 
 SHARES = (1.0, 0.5, 0.2, 0.05, 0.01)  # of a Newton step that are tried
@@ -30,7 +29,8 @@ ROUNDING = 1e-14  # relative to the value: a smaller promise is none
 SETTLED = 1e-3  # of the gain so far: a step that gains less is the last one at its temperature
 NEAR = 0.1  # of the region: a Hessian is used again so near to where it was worked out
 AGREES = 0.25  # from one, the ratio of gain and promise where a Hessian is used again
-MODEL_ROUNDS = 40  # of projected gradient steps on a quadratic model
+CUTS = 8  # tangent planes that one step adds, at most
+OUTSIDE = 1e-8  # of the region: so near to the set a point is in it
 PIQP = {
     "preconditioner_iter": 0,  # with it, the last digits depend on earlier answers
     "eps_abs": 1e-10,
@@ -63,112 +63,80 @@ class Model(Protocol):
         ...
 
 
-class Region(Protocol):
-    """The part of a set that is searched."""
+@final
+class Region:
+    """The part of a set that is searched: as far as a cube around a point reaches.
 
-    within: float
+    Quadratic models are minimized over linear constraints. A set that is not described by any gets
+    one for every point that turns out to be outside of it: the tangent plane at its projection
+    (J. Kelley's cutting planes, 1960).
+    """
+
+    def __init__(self, feasible_set: FeasibleSet, center: Point, within: float) -> None:
+        rows, onto = polyhedron(feasible_set), projection(feasible_set)
+        assert onto is not None
+        self.within = within
+        self._onto = onto
+        self._exact = rows is not None
+        if rows is None:
+            nowhere = np.full(len(center), inf)
+            rows = LinearConstraints.bounds(-nowhere, nowhere)
+        self._equal = rows.A_eq, rows.b_eq
+        self._lower = np.maximum(rows.lower, center - within)
+        self._upper = np.minimum(rows.upper, center + within)
+        self._normals, self._sides = rows.A_ub, rows.b_ub
 
     def improve(self, hessian: Points, gradient: Point, u: Point) -> Point:
-        """Return a point v with a low gᵀ(v − u) + (v − u)ᵀH(v − u)/2, for a convex model."""
-        ...
+        """Return a minimizer v of the convex model gᵀ(v − u) + (v − u)ᵀH(v − u)/2, or about one."""
+        if not 0 < float(np.abs(gradient).max()) < inf or self.within == 0:
+            return u
+        v = self._minimize(hessian, gradient, u)
+        if self._exact:
+            return v
+        for _ in range(CUTS):
+            nearest = self._onto(v)
+            off = float(np.linalg.norm(v - nearest))
+            if off <= OUTSIDE * self.within:
+                return nearest
+            normal = (v - nearest) / off
+            self._normals = np.vstack([self._normals, normal])
+            self._sides = np.append(self._sides, normal @ nearest)
+            v = self._minimize(hessian, gradient, u)
+        return self._onto(v)
 
     def settle(self, u: Point) -> Point:
-        """Return the nearest point of the region."""
-        ...
+        """Return the nearest point of the set: rounding may have led out of it."""
+        return self._onto(u)
 
-
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class PolyhedralRegion:
-    """A polyhedron, as far as a cube around a point reaches; models are quadratic programs."""
-
-    feasible_set: FeasibleSet
-    constraints: LinearConstraints  # the bounds are those of the cube too
-    within: float
-
-    def improve(self, hessian: Points, gradient: Point, u: Point) -> Point:
-        """Return a minimizer of the model."""
-        rows = self.constraints
+    def _minimize(self, hessian: Points, gradient: Point, u: Point) -> Point:
         slope, size = float(np.abs(gradient).max()), self.within
-        if not 0 < slope < inf or size == 0:
-            return u
         solver = piqp.DenseSolver()
         for name, value in PIQP.items():
             setattr(solver.settings, name, value)
-        equal, below = len(rows.b_eq) > 0, len(rows.b_ub) > 0
+        (equal, totals), below = self._equal, len(self._sides) > 0
         solver.setup(
             hessian * (size / slope),
             gradient / slope,
-            rows.A_eq if equal else None,
-            (rows.b_eq - rows.A_eq @ u) / size if equal else None,
-            rows.A_ub if below else None,
+            equal if len(totals) else None,
+            (totals - equal @ u) / size if len(totals) else None,
+            self._normals if below else None,
             None,
-            (rows.b_ub - rows.A_ub @ u) / size if below else None,
-            (rows.lower - u) / size,
-            (rows.upper - u) / size,
+            (self._sides - self._normals @ u) / size if below else None,
+            (self._lower - u) / size,
+            (self._upper - u) / size,
         )
         solver.solve()
         step = size * solver.result.x
         if not np.isfinite(step).all():
             return u
-        return np.asarray(np.clip(u + step, rows.lower, rows.upper))
-
-    def settle(self, u: Point) -> Point:
-        """Return the nearest point of the set: rounding may have led out of it."""
-        onto = projection(self.feasible_set)
-        assert onto is not None
-        return onto(u)
-
-
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class ProjectedRegion:
-    """A set with a projection, as far as a ball around a point reaches."""
-
-    feasible_set: FeasibleSet
-    center: Point
-    within: float
-
-    def improve(self, hessian: Points, gradient: Point, u: Point) -> Point:
-        """Return what accelerated projected gradient steps on the model find."""
-
-        def model(v: Point) -> tuple[float, Point]:
-            bent = hessian @ (v - u)
-            return float((gradient + bent / 2) @ (v - u)), gradient + bent
-
-        curvature = float(np.linalg.norm(hessian, 2))
-        diameter = min(self.feasible_set.diameter, 2 * self.within)
-        v, _, _ = step_projected(
-            model, u, self.settle, diameter=diameter, rounds=MODEL_ROUNDS, curvature=curvature
-        )
-        return v
-
-    def settle(self, u: Point) -> Point:
-        """Return the projection."""
-        onto = projection(self.feasible_set)
-        assert onto is not None
-        if self.within < self.feasible_set.diameter:
-            onto = onto_region(onto, self.center, self.within)
-        return onto(u)
+        return np.asarray(np.clip(u + step, self._lower, self._upper))
 
 
 def region_around(feasible_set: FeasibleSet, center: Point, within: float) -> Region | None:
     """Return the part of a set that is searched, None where it has no projection."""
     if projection(feasible_set) is None:
         return None
-    within = min(within, feasible_set.diameter)
-    rows = polyhedron(feasible_set)
-    if rows is None:
-        return ProjectedRegion(feasible_set, center, within)
-    cut = LinearConstraints(
-        A_ub=rows.A_ub,
-        b_ub=rows.b_ub,
-        A_eq=rows.A_eq,
-        b_eq=rows.b_eq,
-        lower=np.maximum(rows.lower, center - within),
-        upper=np.minimum(rows.upper, center + within),
-    )
-    return PolyhedralRegion(feasible_set, cut, within)
+    return Region(feasible_set, center, min(within, feasible_set.diameter))
 
 
 def sharpen(

@@ -10,6 +10,7 @@ from bizol.arrays import Point
 from bizol.methods.foresight.forecasts import (
     Everywhere,
     Forecast,
+    Overlaid,
     Straight,
     choose,
     fit_curved,
@@ -123,7 +124,7 @@ def _leap(state: ForesightState, exploring: Plan) -> Plan:
     rng = generator(state.seed, state.iteration, 2)
     asked, shortest = state.asked, SHORTEST_STEP * state.space.diameter
     for random in (state.leaps % 2 == 1, True):
-        forecast = everywhere.drawn(rng) if random else everywhere
+        forecast = _with_proven(state, everywhere.drawn(rng) if random else everywhere, exploring)
         place, value = search(state, forecast, rng)
         if np.linalg.norm(asked - place, axis=1).min() > shortest:
             queries = np.vstack([place * state.space.units, exploring.queries])
@@ -131,6 +132,18 @@ def _leap(state: ForesightState, exploring: Plan) -> Plan:
             gain = anchor.value - value
             return replace(exploring, queries=queries, leap=True, searched=True, gain=gain)
     return replace(exploring, searched=True)
+
+
+def _with_proven(
+    state: ForesightState, everywhere: Everywhere, plan: Plan
+) -> Everywhere | Overlaid:
+    """Return the forecast with pieces for the components of which they explain every answer."""
+    pieces = plan.pieces
+    if pieces is None:
+        return everywhere
+    answers = np.array([each.response for each in state.observed])
+    proven = pieces.proven(state.asked - state.z, answers)
+    return Overlaid(everywhere, pieces.restricted(proven)) if proven.any() else everywhere
 
 
 def _with_trials(state: ForesightState, exploring: Plan) -> Plan:

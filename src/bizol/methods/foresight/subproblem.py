@@ -15,7 +15,7 @@ from bizol.arrays import Point, Points, Response, norm
 from bizol.feasible_sets.composition import InUnits
 from bizol.feasible_sets.protocol import projection
 from bizol.methods.foresight.descent import descend, slide
-from bizol.methods.foresight.forecasts import Everywhere, Forecast, KinkedForecast, Kinks
+from bizol.methods.foresight.forecasts import Everywhere, Forecast, KinkedForecast, Kinks, Overlaid
 from bizol.methods.foresight.newton import Seen, region_around, sharpen
 from bizol.methods.foresight.places import anywhere, between
 from bizol.methods.foresight.settings import (
@@ -74,7 +74,9 @@ def _minimize(
         if kinked is None:
             return sharpen([through], begin, region, steps=SMOOTH_STEPS)
         soft = [Through(state, kinked.softened(t), damping) for t in temperatures]
-        return sharpen([*soft], begin, region, steps=SHARPENING)
+        u, _ = sharpen([*soft], begin, region, steps=SHARPENING)
+        value, start = through(u)[0], through(begin)[0]
+        return (u, value) if value < start else (begin, start)
     if kinked is not None:
         smooth = [Through(state, kinked.softened(t), damping) for t in temperatures]
         u, _ = slide(smooth, begin, space, rounds=SLIDING, within=within)
@@ -85,7 +87,7 @@ def _minimize(
 
 
 def search(
-    state: ForesightState, forecast: Everywhere, rng: np.random.Generator
+    state: ForesightState, forecast: Everywhere | Overlaid, rng: np.random.Generator
 ) -> tuple[Point, float]:
     """Return a decision where φ(u, ŷ(u)) is about as low as anywhere in X, and that value.
 
@@ -136,7 +138,7 @@ def _redraw(space: InUnits, place: Point, rng: np.random.Generator) -> Points:
     return np.array(points)
 
 
-def _values(state: ForesightState, forecast: Everywhere, points: Points) -> NDArray[np.float64]:
+def _values(state: ForesightState, forecast: Everywhere | Overlaid, points: Points) -> NDArray[np.float64]:
     """Return φ(u, ŷ(u)) at many decisions; infinite where it is not defined."""
     objective, units = state.problem.objective, state.space.units
     responses = forecast.responses(points)

@@ -8,6 +8,7 @@ from typing import final
 import numpy as np
 
 from bizol.arrays import Point, Points, Response, Responses
+from bizol.methods.foresight.forecasts.everywhere import Everywhere
 from bizol.methods.foresight.forecasts.pieces import Pieces
 from bizol.methods.foresight.forecasts.protocol import Forecast, Kinks, PullBack
 
@@ -45,19 +46,29 @@ class Overlaid:
         change[where] = over
 
         def pull_back(covector: Response) -> Point:
-            below = np.array(covector)
-            below[where] = 0.0
-            return pull_below(below) + pull_over(covector[where])
+            return pull_below(self._below(covector)) + pull_over(covector[where])
 
         return change, pull_back
 
     def softened(self, temperature: float) -> Overlaid:
         """Return the same with smooth kinks."""
-        return Overlaid(self.base, self.pieces.softened(temperature))
+        base = self.base
+        if isinstance(base, Everywhere) and base.kinked:
+            base = base.softened(temperature)
+        return Overlaid(base, self.pieces.softened(temperature))
 
     def kinks(self, step: Point, covector: Response) -> Kinks:
-        """Return the kinks of the pieces; those of the forecast below are left out."""
-        return self.pieces.kinks(step, covector[self.pieces.components])
+        """Return the kinks of both forecasts."""
+        over = self.pieces.kinks(step, covector[self.pieces.components])
+        if not (isinstance(self.base, Everywhere) and self.base.kinked):
+            return over
+        below = self.base.kinks(step, self._below(covector))
+        return Kinks(
+            rows=np.concatenate([over.rows, below.rows]),
+            arguments=np.concatenate([over.arguments, below.arguments]),
+            roots=np.concatenate([over.roots, below.roots]),
+            weights=np.concatenate([over.weights, below.weights]),
+        )
 
     def jacobian(self, step: Point) -> Responses:
         """Return J (m, n) at x + step."""
@@ -67,6 +78,16 @@ class Overlaid:
 
     def curvature(self, step: Point, covector: Response) -> Points:
         """Return that of the forecast below: pieces have kinks alone."""
+        return self.base.curvature(step, self._below(covector))
+
+    def _below(self, covector: Response) -> Response:
         below = np.array(covector)
         below[self.pieces.components] = 0.0
-        return self.base.curvature(step, below)
+        return below
+
+    def responses(self, places: Points) -> Responses:
+        """Return the expected responses (q, m) at decisions in units (q, n)."""
+        assert isinstance(self.base, Everywhere)
+        responses = self.base.responses(places)
+        responses[:, self.pieces.components] = self.pieces.responses(places - self.pieces.at)
+        return responses

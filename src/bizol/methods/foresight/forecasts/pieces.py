@@ -174,13 +174,30 @@ class Pieces:
             at=z,
         )
 
-    def explains(self, steps: Points, answers: Matrix) -> Mask:
-        """Return of which components all answers (k, m) are explained."""
+    def responses(self, steps: Points) -> Matrix:
+        """Return the components (q, c) at steps (q, n), with sharp kinks."""
         planes = self.slopes @ steps.T + self.heights[:, :, None]
         hinges = self.signs[:, None] * (self.signs[:, None] * planes).max(axis=0)
         said = np.clip(hinges, self.floors[:, None], self.ceilings[:, None])
-        off = said + self.start[:, None] - answers[:, self.components].T
-        return np.asarray(np.abs(off).max(axis=1) <= KEPT * self.spreads)
+        return np.asarray((said + self.start[:, None]).T)
+
+    def explains(self, steps: Points, answers: Matrix) -> Mask:
+        """Return of which components all answers (k, m) are explained."""
+        off = self.responses(steps) - answers[:, self.components]
+        return np.asarray(np.abs(off).max(axis=0) <= KEPT * self.spreads)
+
+    def proven(self, steps: Points, answers: Matrix) -> Mask:
+        """Return which components explain all answers, although few answers determine them.
+
+        Each of their planes explains at least two answers more than it has parameters.
+        """
+        planes = self.slopes @ steps.T + self.heights[:, :, None] + self.start[:, None]
+        values = answers[:, self.components].T
+        low, high = self.floors + self.start, self.ceilings + self.start
+        between = (values > low[:, None]) & (values < high[:, None])
+        near = (np.abs(planes - values) <= KEPT * self.spreads[:, None]) & between
+        least = near.sum(axis=2).min(axis=0)
+        return self.explains(steps, answers) & (least >= steps.shape[1] + 3)
 
     def joined(self, other: Pieces) -> Pieces:
         """Return the forecast of the components of both, seen from the same decision."""
