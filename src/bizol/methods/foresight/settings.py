@@ -70,9 +70,11 @@ APART = 1e-2  # if their decisions are so far apart, relative to all that was as
 SIDES = 4  # rounds in which answers change sides, at most: most never do after the second
 EXPLAINED = 1e-12  # of the variation, squared: what is left when planes explain all answers
 KEPT = 1e-8  # of the variation: pieces that are off by less are kept; the ridge's share is 1e-9
+SURPLUS = 3  # answers beyond n that a plane explains exactly: then it is right
 NEAR = 1e-8  # of the distance of the farthest answer: nearer ones are not told apart
 PIECES_WORK = 600_000  # operations for one round of systems, at most,
 OVERHEAD = 20_000  # of which one small system costs so many besides its arithmetic,
+PLANES = 4  # times as many are looked at for whether they are one plane,
 ALWAYS = 4  # but so many components are always fitted
 
 # --- everywhere

@@ -26,7 +26,10 @@ from bizol.methods.foresight.settings import (
     PIECES_ANSWERS,
     PIECES_DIMENSION,
     PIECES_WORK,
+    PLANES,
     REPEATED,
+    RIDGE,
+    SURPLUS,
     WORK,
 )
 from bizol.problem import Anchor
@@ -162,6 +165,10 @@ class Pieces:
             self.temperature,
         )
 
+    def without(self, components: NDArray[np.intp]) -> Pieces:
+        """Return the forecast of the others of its components."""
+        return self.restricted(~np.isin(self.components, components))
+
     def seen_from(self, z: Point, now: Point) -> Pieces:
         """Return the same pieces around another decision, with its answer (m,)."""
         way, rise = z - self.at, now[self.components] - self.start
@@ -197,7 +204,7 @@ class Pieces:
         between = (values > low[:, None]) & (values < high[:, None])
         near = (np.abs(planes - values) <= KEPT * self.spreads[:, None]) & between
         least = near.sum(axis=2).min(axis=0)
-        return self.explains(steps, answers) & (least >= steps.shape[1] + 3)
+        return self.explains(steps, answers) & (least >= steps.shape[1] + SURPLUS)
 
     def joined(self, other: Pieces) -> Pieces:
         """Return the forecast of the components of both, seen from the same decision."""
@@ -254,7 +261,15 @@ def fit_pieces(
         moved = before.seen_from(here.at / units, now)
         explained[moved.components] = moved.explains(steps[nearest], answers[nearest])
     open_ = np.flatnonzero((spreads > 0) & ~explained)
-    chosen = _in_turn(open_, np.abs(here.grad_y) * spreads, n, shift)
+    matters = np.abs(here.grad_y) * spreads
+    count = max(ALWAYS, int(PIECES_WORK // ((n + 1) ** 3 + OVERHEAD)))
+    if open_.size:
+        chosen = _in_turn(open_, matters, PLANES * count, shift)
+        flat = _fit_planes(steps, answers, chosen, now, here.at / units)
+        if flat is not None:
+            moved = flat if moved is None else moved.without(flat.components).joined(flat)
+            open_ = np.setdiff1d(open_, flat.components)
+    chosen = _in_turn(open_, matters, count, shift)
     if not chosen.size:
         return moved
     unit = spreads[chosen]
@@ -280,12 +295,56 @@ def fit_pieces(
     )
     if moved is None:
         return fitted
-    return moved.restricted(~np.isin(moved.components, chosen)).joined(fitted)
+    return moved.without(chosen).joined(fitted)
 
 
-def _in_turn(open_: NDArray[np.intp], matters: Point, n: int, shift: int) -> NDArray[np.intp]:
-    """Return the components to fit: half of them matter most, the others have their kink."""
-    count = max(ALWAYS, int(PIECES_WORK // ((n + 1) ** 3 + OVERHEAD)))
+def _fit_planes(
+    steps: Points, answers: Matrix, chosen: NDArray[np.intp], now: Point, at: Point
+) -> Pieces | None:
+    """Return the chosen components that are one plane between limits, wherever they were seen.
+
+    That is, of which it explains all answers, although few of them determine it.
+    """
+    values = answers[:, chosen]
+    floors, ceilings = limits(steps, values)
+    between = (values > floors) & (values < ceilings)
+    some = between.sum(axis=0) >= steps.shape[1] + SURPLUS
+    chosen, values, between = chosen[some], values[:, some], between[:, some]
+    floors, ceilings = floors[some], ceilings[some]
+    if not chosen.size:
+        return None
+    length = np.abs(steps).max()
+    rows = np.column_stack([np.ones(len(steps)), steps / length])
+    width = rows.shape[1]
+    counted = between.T.astype(np.float64)
+    products = (rows[:, :, None] * rows[:, None, :]).reshape(len(rows), -1)
+    matrices = (counted @ products).reshape(-1, width, width)
+    sums = np.einsum("cii->ci", matrices).max(axis=1)
+    matrices[:, np.arange(width), np.arange(width)] += RIDGE * sums[:, None]
+    planes, left = np.zeros((len(chosen), width)), values.T - now[chosen, None]
+    for _ in range(2):  # the second time removes what was rounded and what the ridge has cost
+        planes += np.linalg.solve(matrices, ((counted * left) @ rows)[..., None])[..., 0]
+        left = values.T - now[chosen, None] - planes @ rows.T
+    slopes = planes[:, 1:] / length
+    found = Pieces(
+        components=chosen,
+        slopes=np.array([slopes, slopes]),
+        heights=np.array([planes[:, 0], planes[:, 0]]),
+        signs=np.ones(len(chosen)),
+        floors=floors - now[chosen],
+        ceilings=ceilings - now[chosen],
+        spreads=np.ptp(values, axis=0),
+        start=now[chosen],
+        at=at,
+    )
+    proven = found.proven(steps, answers)
+    return found.restricted(proven) if proven.any() else None
+
+
+def _in_turn(
+    open_: NDArray[np.intp], matters: Point, count: int, shift: int
+) -> NDArray[np.intp]:
+    """Return the components to fit: half of them matter most, the others have their turn."""
     if len(open_) <= count:
         return open_
     first = open_[np.argsort(-matters[open_], kind="stable")]
