@@ -22,6 +22,7 @@ from bizol.methods.foresight.settings import (
     FARTHER,
     FITTED,
     GROWTH,
+    NEARBY,
     NEXT_TO_NOTHING,
     SHORTEST_STEP,
     TRUSTED,
@@ -97,11 +98,11 @@ def _everywhere(state: ForesightState) -> Everywhere | None:
 
 
 def _trusted(state: ForesightState, plan: Plan) -> bool:
-    """Return whether the forecast everywhere was closest to the latest answers, and close."""
-    whole = state.errors.whole
-    if plan.everywhere is None or len(whole) != len(plan.forecasts):
+    """Return whether the forecast everywhere would have been close at the answers so far."""
+    everywhere, anchor = plan.everywhere, state.anchor
+    if everywhere is None or anchor is None:
         return False
-    return whole[-1] <= min(TRUSTED, *whole)
+    return everywhere.miss(np.abs(anchor.grad_y) * everywhere.spreads) <= TRUSTED
 
 
 def _worth(state: ForesightState) -> float:
@@ -123,10 +124,15 @@ def _leap(state: ForesightState, exploring: Plan) -> Plan:
         return exploring
     rng = generator(state.seed, state.iteration, 2)
     asked, shortest = state.asked, SHORTEST_STEP * state.space.diameter
-    for random in (state.leaps % 2 == 1, True):
+    assert state.best is not None
+    nearby, worth = NEARBY * state.space.diameter, _worth(state)
+    for random in (state.leaps > 0, True, True):
         forecast = _with_proven(state, everywhere.drawn(rng) if random else everywhere, exploring)
         place, value = search(state, forecast, rng)
-        if np.linalg.norm(asked - place, axis=1).min() > shortest:
+        if np.linalg.norm(asked - place, axis=1).min() <= shortest:
+            continue
+        far = np.linalg.norm(place - state.best.at / state.space.units) > nearby
+        if far if random else anchor.value - value > worth:
             queries = np.vstack([place * state.space.units, exploring.queries])
             queries = queries[: exploring.workers]
             gain = anchor.value - value

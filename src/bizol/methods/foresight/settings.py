@@ -92,10 +92,11 @@ FEATURES = 200  # waves of a random response
 
 # --- leaps
 
-TRUSTED = 0.25  # the squared error of the forecast everywhere, at most, for a leap amid a descent,
+TRUSTED = 0.2  # of the spread: how far the forecast everywhere is off, at most, for a leap amid a descent,
 GROWTH = 1.15  # times the iterations at the last search for one, or for a kernel,
+NEARBY = 0.05  # a random response is followed to a place so far from the best decision
 FARTHER = 2  # times the gain that a trial promises
-LEAPS = 2  # leaps that fail before a descent begins elsewhere: one expected, one random
+LEAPS = 5  # leaps that fail before a descent begins elsewhere: one expected, one random
 SCATTERED = 128  # decisions anywhere in X, of which the best
 BEGINNINGS = 3  # that are apart
 APART_FROM = 0.1  # by so much begin descents through the forecast

@@ -220,6 +220,17 @@ class Everywhere:
         """Return the same around another decision, with its answer."""
         return replace(self, at=z, start=now)
 
+    def miss(self, matters: Point) -> float:
+        """Return how far the forecast of each answer by the others is off, if components matter so.
+
+        Relative to how much the answers differ; by leaving out one after the other.
+        """
+        inverse = whiten(self.factor, np.eye(len(self.factor)))
+        precision = np.einsum("ik,ik->k", inverse, inverse)  # the diagonal of K⁻¹
+        off = self.weights / precision[:, None] * matters
+        size = (self.latent - self.latent.mean(axis=0)) * matters
+        return float(np.linalg.norm(off) / max(float(np.linalg.norm(size)), 1e-300))
+
     def drawn(self, rng: np.random.Generator) -> Everywhere:
         """Return one of the responses that the answers leave possible.
 
