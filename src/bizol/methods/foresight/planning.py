@@ -116,7 +116,8 @@ def _worth(state: ForesightState) -> float:
 def _leap(state: ForesightState, exploring: Plan) -> Plan:
     """Return the plan with a decision first where φ may be lowest in all of X.
 
-    Every second one through a random response of those that the answers leave possible.
+    Through the forecast everywhere where that promises to be worth it; or through random responses
+    of those that the answers leave possible, where that leads far enough away.
     """
     everywhere, anchor = exploring.everywhere, state.anchor
     assert anchor is not None
@@ -126,13 +127,13 @@ def _leap(state: ForesightState, exploring: Plan) -> Plan:
     asked, shortest = state.asked, SHORTEST_STEP * state.space.diameter
     assert state.best is not None
     nearby, worth = NEARBY * state.space.diameter, _worth(state)
-    for random in (state.leaps > 0, True, True):
-        forecast = _with_proven(state, everywhere.drawn(rng) if random else everywhere, exploring)
+    for at_random in (state.leaps > 0, True):
+        forecast = _with_proven(state, everywhere.drawn(rng) if at_random else everywhere, exploring)
         place, value = search(state, forecast, rng)
         if np.linalg.norm(asked - place, axis=1).min() <= shortest:
             continue
         far = np.linalg.norm(place - state.best.at / state.space.units) > nearby
-        if far if random else anchor.value - value > worth:
+        if far if at_random else anchor.value - value > worth:
             queries = np.vstack([place * state.space.units, exploring.queries])
             queries = queries[: exploring.workers]
             gain = anchor.value - value

@@ -92,11 +92,11 @@ FEATURES = 200  # waves of a random response
 
 # --- leaps
 
-TRUSTED = 0.2  # of the spread: how far the forecast everywhere is off, at most, for a leap amid a descent,
+TRUSTED = 1.0  # of the spread: how far the forecast everywhere is off, at most, for a leap amid a descent,
 GROWTH = 1.15  # times the iterations at the last search for one, or for a kernel,
 NEARBY = 0.05  # a random response is followed to a place so far from the best decision
 FARTHER = 2  # times the gain that a trial promises
-LEAPS = 5  # leaps that fail before a descent begins elsewhere: one expected, one random
+LEAPS = 2  # leaps that fail before a descent begins elsewhere: one expected, one random
 SCATTERED = 128  # decisions anywhere in X, of which the best
 BEGINNINGS = 3  # that are apart
 APART_FROM = 0.1  # by so much begin descents through the forecast
@@ -110,7 +110,8 @@ COSTLY = 100_000  # numbers an evaluation
 # Kinks are smooth at first and sharp at last, in units of how much the answers differ: a step of
 # ten is one that a few rounds can follow, and 1e-8 is what remains of the answer's digits.
 TEMPERATURES = (3e-2, 1e-3, 1e-5, 1e-7, 3e-9)
-COARSE = TEMPERATURES[::2]  # of a search in all of X: a trial sharpens what it finds
+COARSE = TEMPERATURES[:3:2]  # of a search in all of X: a trial sharpens what it finds
+SEARCHING = 2  # steps at each of them
 SHARPENING = 4  # Newton steps at each temperature, at most,
 SMOOTH_STEPS = 10  # and so many where there are no kinks
 SLIDING = 12  # first-order steps at each temperature, on sets without a projection

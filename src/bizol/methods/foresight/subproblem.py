@@ -30,6 +30,7 @@ from bizol.methods.foresight.settings import (
     REDRAWN,
     ROUNDS,
     SCATTERED,
+    SEARCHING,
     SHARPENING,
     SLIDING,
     SMOOTH_STEPS,
@@ -62,6 +63,7 @@ def _minimize(
     *,
     damping: float = 0.0,
     within: float = inf,
+    steps: int = SHARPENING,
 ) -> tuple[Point, float]:
     space = state.space
     through = Through(state, forecast, damping)
@@ -74,7 +76,7 @@ def _minimize(
         if kinked is None:
             return sharpen([through], begin, region, steps=SMOOTH_STEPS)
         soft = [Through(state, kinked.softened(t), damping) for t in temperatures]
-        u, _ = sharpen([*soft], begin, region, steps=SHARPENING)
+        u, _ = sharpen([*soft], begin, region, steps=steps)
         value, start = through(u)[0], through(begin)[0]
         return (u, value) if value < start else (begin, start)
     if kinked is not None:
@@ -110,20 +112,20 @@ def search(
                 begun.append(int(index))
             if len(begun) == BEGINNINGS:
                 break
-        ends = [_minimize(state, forecast, points[index], COARSE) for index in begun]
+        ends = [_minimize(state, forecast, points[index], COARSE, steps=SEARCHING) for index in begun]
         place, value = min(ends, key=lambda end: end[1])
         for _ in range(2):
             points = _redraw(space, place, rng)
             values = _values(state, forecast, points)
             again = [
-                _minimize(state, forecast, points[index], COARSE)
+                _minimize(state, forecast, points[index], COARSE, steps=SEARCHING)
                 for index in np.argsort(values, kind="stable")[:2]
             ]
             best_end = min(again, key=lambda end: end[1])
             if not best_end[1] < value:
                 break
             place, value = best_end
-    return place, value
+        return _minimize(state, forecast, place, TEMPERATURES)
 
 
 def _redraw(space: InUnits, place: Point, rng: np.random.Generator) -> Points:
