@@ -32,8 +32,9 @@ lint: $(DEV_READY)
 typecheck: $(DEV_READY)
 	$(BIN)/mypy --strict
 
+# Two workers share the cores: more threads for linear algebra would only wait for each other.
 pytest: $(DEV_READY)
-	$(BIN)/pytest --numprocesses 2 --dist loadfile --cov --cov-report=term-missing:skip-covered
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/pytest --numprocesses 2 --dist loadfile --cov --cov-report=term-missing:skip-covered
 
 bench: OUT := peers$(if $(QUICK),/quick)
 bench: $(BENCH_READY)

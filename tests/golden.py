@@ -1,10 +1,10 @@
 """Runs whose every bit was written down: all methods, ten problems, three seeds, and the ways to
 the follower.
 
-`python -m tests.golden` writes `data/golden.json` anew; do so only when a method is meant to
-change. Bits depend on the processor, through the kernels that NumPy and its BLAS choose; so the
-runs are made in a process of their own that is told which to take, and the file says with which
-versions it was made.
+`python -m tests.golden` writes `data/golden.json` anew, and the first half of a run of the default
+method, `data/format-1-default.bizol`; do so only when a method is meant to change. Bits depend on
+the processor, through the kernels that NumPy, its BLAS and PIQP choose; so the runs are made in a
+process of their own that is told which to take, and the file says with which versions it was made.
 """
 
 from __future__ import annotations
@@ -37,7 +37,15 @@ PINNED = {
     "OPENBLAS_CORETYPE": "Haswell",
     "NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512_ICL AVX512_SPR",
 }
+# PIQP has no variable for it: it asks this module what the processor can do.
+PINNED_PIQP = """
+import sys, types
+known = types.ModuleType("piqp.instruction_set")
+known.avx512f, known.avx2 = False, True
+sys.modules[known.__name__] = known
+"""
 BUDGET = 120
+FIRST_HALF = 60
 SEEDS = (0, 1, 2)
 
 METHODS: dict[str, Any] = {
@@ -214,22 +222,38 @@ def versions() -> dict[str, str]:
 def measured() -> dict[str, dict[str, Any]]:
     """Return all runs, made in a process whose kernels are pinned."""
     names = "import json; from tests.golden import runs, told"
-    script = f"{names}; print(json.dumps({{name: told(each) for name, each in runs()}}))"
-    folder = Path(__file__).parents[1]
+    printed = _run_pinned(
+        f"{names}; print(json.dumps({{name: told(each) for name, each in runs()}}))"
+    )
+    found: dict[str, dict[str, Any]] = json.loads(printed)
+    return found
+
+
+def begin_default() -> None:
+    """Write the first half of a run of the default method."""
+    path = journal_of("default")
+    path.unlink(missing_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        begun = Path(folder) / path.name
+        bizol.minimize(**resumed()["default"], budget=FIRST_HALF, journal=begun)
+        shutil.copy(begun, path)
+
+
+def _run_pinned(script: str) -> str:
     run = subprocess.run(
-        [sys.executable, "-c", script],
+        [sys.executable, "-c", PINNED_PIQP + script],
         env=os.environ | PINNED,
-        cwd=folder,
+        cwd=Path(__file__).parents[1],
         capture_output=True,
         text=True,
         check=False,
     )
     assert run.returncode == 0, run.stderr
-    found: dict[str, dict[str, Any]] = json.loads(run.stdout)
-    return found
+    return run.stdout
 
 
 if __name__ == "__main__":
+    _run_pinned("from tests.golden import begin_default; begin_default()")
     rows = [f"  {json.dumps(name)}: {json.dumps(row)}" for name, row in measured().items()]
     head = f'{{"versions": {json.dumps(versions())},\n "runs": {{\n'
     GOLDEN.write_text(head + ",\n".join(rows) + "\n}}\n")

@@ -152,14 +152,15 @@ TEMPERATURES = (3e-2, 1e-3, 1e-5, 1e-7, 3e-9)
 @pytest.mark.parametrize("kind", ["box", "simplex", "polytope", "ball"])
 def test_a_corner_of_kinks_is_found_in_a_few_steps(n: int, kind: str) -> None:
     rng = np.random.default_rng(n)
-    feasible_set: FeasibleSet = {
+    sets: dict[str, FeasibleSet] = {
         "box": bizol.Box(-np.ones(n), 2 * np.ones(n)),
         "simplex": bizol.Simplex(n, total=1.0),
         "polytope": bizol.Polytope(
             A_ub=rng.standard_normal((n, n)), b_ub=np.ones(n), lower=-1, upper=1
         ),
         "ball": bizol.Ball(np.zeros(n), 2.0),
-    }[kind]
+    }
+    feasible_set = sets[kind]
     for _ in range(5):
         function, minimizer = sharp(rng, n, feasible_set)
         begin = feasible_set.minimize_linear(rng.standard_normal(n))

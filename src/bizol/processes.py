@@ -218,3 +218,46 @@ def terminable(error: BaseException) -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+@final
+class _OneThread:
+    """How many are within `one_thread` now, and what restores the threads after the last."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.within = 0
+        self.restore: Callable[[], None] = lambda: None
+
+
+_one_thread = _OneThread()
+
+
+@cache
+def _linear_algebra() -> Any:
+    import scipy.linalg  # noqa: F401  # its library is another than NumPy's, and must be there
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Do linear algebra on one thread within the block.
+
+    More threads make small matrices slower, several times where other processes use the cores, and
+    change the last digits of sums. The number of threads belongs to the process, so blocks of
+    different threads count how many there are, and the last one restores it.
+    """
+    state = _one_thread
+    with state.lock:
+        if state.within == 0:
+            state.restore = _linear_algebra().limit(limits=1).restore_original_limits
+        state.within += 1
+    try:
+        yield
+    finally:
+        with state.lock:
+            state.within -= 1
+            if state.within == 0:
+                state.restore()

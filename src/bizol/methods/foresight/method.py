@@ -46,13 +46,13 @@ from bizol.sensitivity import Hypergradient, Secant, frank_wolfe_gap
 class Foresight:
     """Minimize φ(u, ŷ(u)) with a forecast ŷ of the response alone, then ask the follower there.
 
-    Around the current decision x the response is forecast in three ways from all that was answered
+    Around the current decision x the response is forecast in four ways from all that was answered
     before (`bizol.methods.foresight.forecasts`): straight, ŷ(u) = y(x) + M (u − x) with a Jacobian
     M put together from secants (`bizol.sensitivity.remember`); curved, by the quadratic that
-    explains the nearest answers with the least curvature; and by pieces, every component as the
-    larger or the smaller of two planes between limits. Of the first two, the one that was closer to
-    the latest answers is followed, with pieces for the components where these were clearly closer.
-    φ is known, so
+    explains the nearest answers with the least curvature; everywhere, by Gaussian processes on all
+    answers; and by pieces, every component as the larger or the smaller of two planes between
+    limits. Of the first three, the one that was closest to the latest answers is followed, with
+    pieces for the components where these were clearly closer. φ is known, so
 
         u = argmin φ(u, ŷ(u)) + (λ/2) ‖u − x‖²   over X
 
@@ -61,9 +61,11 @@ class Foresight:
     knows from too far away, keeps it honest. When a trial fails, all directions are learned before
     the next one; when one fails that knew them all, λ gives way to a trust region, in which
     explorations are as wide as trials, and which shrinks only when all is known within it. When a
-    descent gains nothing more, or falls too far behind, the next one starts far from all that was
-    asked, every third one at the best decision again, with a wider view. The best decision ever
-    seen is kept. The anchored model of the paper is the straight forecast with φ linearized too.
+    descent gains nothing more, or falls too far behind, φ is minimized over all of X through the
+    forecast everywhere, and the follower asked there. Where that leads nowhere, the next descent
+    starts far from all that was asked, every third one at the best decision again, with a wider
+    view. The best decision ever seen is kept. The anchored model of the paper is the straight
+    forecast with φ linearized too.
 
     Args:
         workers: how many queries are asked at a time: one trial and one exploration in turn with

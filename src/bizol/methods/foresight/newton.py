@@ -10,7 +10,6 @@ where the temperature falls.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import inf
 from typing import NamedTuple, Protocol, final
 
@@ -189,7 +188,7 @@ def sharpen(
 
 
 def _convex(hessian: Points) -> Points:
-    """Return the nearest convex Hessian, a little more than flat: negative curvature is mirrored."""
+    """Return the Hessian with negative curvature mirrored, and a little more than flat."""
     if not np.isfinite(hessian).all():
         return np.eye(len(hessian))
     sizes, directions = np.linalg.eigh((hessian + hessian.T) / 2)

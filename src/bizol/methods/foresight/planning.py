@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
@@ -24,6 +25,7 @@ from bizol.methods.foresight.settings import (
     GROWTH,
     NEARBY,
     NEXT_TO_NOTHING,
+    ONE_THREAD,
     SHORTEST_STEP,
     TRUSTED,
     VALUE_ROUNDING,
@@ -31,6 +33,7 @@ from bizol.methods.foresight.settings import (
 )
 from bizol.methods.foresight.state import ForesightState, Plan
 from bizol.methods.foresight.subproblem import recommend, search
+from bizol.processes import one_thread
 from bizol.randomness import generator
 from bizol.records import assign
 from bizol.sensitivity import remember
@@ -40,7 +43,9 @@ def planned(state: ForesightState, workers: int) -> Plan:
     """Return what to ask from this state, worked out once."""
     plan = state._plan
     if plan is None or plan.workers != workers:
-        plan = _plan(state, workers)
+        size = state.x.size + (0 if state.anchor is None else state.anchor.response.shape[0])
+        with one_thread() if size <= ONE_THREAD else nullcontext():
+            plan = _plan(state, workers)
         assign(state, _plan=plan)
     return plan
 
@@ -128,7 +133,9 @@ def _leap(state: ForesightState, exploring: Plan) -> Plan:
     assert state.best is not None
     nearby, worth = NEARBY * state.space.diameter, _worth(state)
     for at_random in (state.leaps > 0, True):
-        forecast = _with_proven(state, everywhere.drawn(rng) if at_random else everywhere, exploring)
+        forecast = _with_proven(
+            state, everywhere.drawn(rng) if at_random else everywhere, exploring
+        )
         place, value = search(state, forecast, rng)
         if np.linalg.norm(asked - place, axis=1).min() <= shortest:
             continue

@@ -47,6 +47,7 @@ FAR = 20  # random decisions, of which the one farthest from all answers begins 
 FITTED = 150  # answers that a curved forecast is fitted to, at most: it is cubic in them
 WORK = 2_000_000  # numbers in the factors of a forecast, at most,
 VECTORS = 60  # but so many vectors are always kept
+ONE_THREAD = 3000  # up to so many decisions and responses, more threads make its work slower
 
 # --- forecasts
 
@@ -92,25 +93,27 @@ FEATURES = 200  # waves of a random response
 
 # --- leaps
 
-TRUSTED = 1.0  # of the spread: how far the forecast everywhere is off, at most, for a leap amid a descent,
+# Leaving answers out, the forecast everywhere is off by at most so much of what they differ by, for
+TRUSTED = 1.0  # a leap amid a descent, which comes after
 GROWTH = 1.15  # times the iterations at the last search for one, or for a kernel,
 NEARBY = 0.05  # a random response is followed to a place so far from the best decision
 FARTHER = 2  # times the gain that a trial promises
 LEAPS = 2  # leaps that fail before a descent begins elsewhere: one expected, one random
 SCATTERED = 128  # decisions anywhere in X, of which the best
-BEGINNINGS = 3  # that are apart
+BEGINNINGS = 2  # that are apart
 APART_FROM = 0.1  # by so much begin descents through the forecast
-REDRAWN = 3  # new values of every coordinate of the best decision found, then
+REDRAWN = 3  # new values of every coordinate of the best decision found, then,
+REDRAWS = 2  # as long as that gains something, at most so often
 
 # --- the subproblem
 
 ROUNDS = 60  # steps of a descent through a forecast,
 FEW_ROUNDS = 15  # and through one that costs more than
 COSTLY = 100_000  # numbers an evaluation
-# Kinks are smooth at first and sharp at last, in units of how much the answers differ: a step of
-# ten is one that a few rounds can follow, and 1e-8 is what remains of the answer's digits.
-TEMPERATURES = (3e-2, 1e-3, 1e-5, 1e-7, 3e-9)
-COARSE = TEMPERATURES[:3:2]  # of a search in all of X: a trial sharpens what it finds
+# Kinks are smooth at first and sharp at last, in units of how much the answers differ: a step of a
+# hundred is one that a few Newton steps can follow, and 1e-8 is what remains of their digits.
+TEMPERATURES = (1e-2, 1e-4, 1e-6, 1e-8)
+COARSE = TEMPERATURES[:2]  # of a search in all of X: a trial sharpens what it finds
 SEARCHING = 2  # steps at each of them
 SHARPENING = 4  # Newton steps at each temperature, at most,
 SMOOTH_STEPS = 10  # and so many where there are no kinks

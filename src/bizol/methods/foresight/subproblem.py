@@ -28,6 +28,7 @@ from bizol.methods.foresight.settings import (
     LEAP,
     NEWTON_DIMENSION,
     REDRAWN,
+    REDRAWS,
     ROUNDS,
     SCATTERED,
     SEARCHING,
@@ -46,7 +47,7 @@ def recommend(state: ForesightState, forecast: Forecast, damping: float) -> tupl
     The decision is in units of the space. Where the forecast has kinks, they are smooth at first
     and become sharp: a descent would stop at the first sharp one, and slides along smooth ones.
     """
-    anchor, space, z = state.anchor, state.space, state.z
+    anchor, z = state.anchor, state.z
     assert anchor is not None
     within = state.radius if state.cautious else LEAP * state.radius
     with np.errstate(all="ignore"):
@@ -112,19 +113,17 @@ def search(
                 begun.append(int(index))
             if len(begun) == BEGINNINGS:
                 break
-        ends = [_minimize(state, forecast, points[index], COARSE, steps=SEARCHING) for index in begun]
+        ends = [
+            _minimize(state, forecast, points[index], COARSE, steps=SEARCHING) for index in begun
+        ]
         place, value = min(ends, key=lambda end: end[1])
-        for _ in range(2):
+        for _ in range(REDRAWS):
             points = _redraw(space, place, rng)
-            values = _values(state, forecast, points)
-            again = [
-                _minimize(state, forecast, points[index], COARSE, steps=SEARCHING)
-                for index in np.argsort(values, kind="stable")[:2]
-            ]
-            best_end = min(again, key=lambda end: end[1])
-            if not best_end[1] < value:
+            first = points[np.argmin(_values(state, forecast, points))]
+            again = _minimize(state, forecast, first, COARSE, steps=SEARCHING)
+            if not again[1] < value:
                 break
-            place, value = best_end
+            place, value = again
         return _minimize(state, forecast, place, TEMPERATURES)
 
 
@@ -140,7 +139,9 @@ def _redraw(space: InUnits, place: Point, rng: np.random.Generator) -> Points:
     return np.array(points)
 
 
-def _values(state: ForesightState, forecast: Everywhere | Overlaid, points: Points) -> NDArray[np.float64]:
+def _values(
+    state: ForesightState, forecast: Everywhere | Overlaid, points: Points
+) -> NDArray[np.float64]:
     """Return φ(u, ŷ(u)) at many decisions; infinite where it is not defined."""
     objective, units = state.problem.objective, state.space.units
     responses = forecast.responses(points)

@@ -56,7 +56,9 @@ class Curved:
     def jacobian(self, step: Point) -> Responses:
         """Return J = Σ_ij (1 + ρ a_i) G_ij Δy_j s_iᵀ / h²."""
         along = self.offsets @ step
-        return np.asarray(((1 + BEND * along)[:, None] * self.offsets).T @ self.inverse @ self.differences).T
+        return np.asarray(
+            ((1 + BEND * along)[:, None] * self.offsets).T @ self.inverse @ self.differences
+        ).T
 
     def curvature(self, step: Point, covector: Response) -> Points:
         """Return ρ Σ_ij G_ij ⟨Δy_j, d⟩ s_i s_iᵀ / h⁴."""

@@ -92,6 +92,10 @@ class Everywhere:
     temperature: float = 0.0
     draw: Draw | None = None
     kinked: bool = field(init=False)  # whether there are limits
+    # The latest step and what is there: several things are asked of it in turn.
+    _latest: tuple[Point, tuple[Point, Callable[[Matrix | None], Matrix]]] | None = field(
+        init=False, repr=False, default=None
+    )
 
     def __post_init__(self) -> None:
         kinked = bool(np.isfinite(self.floors).any() or np.isfinite(self.ceilings).any())
@@ -109,11 +113,13 @@ class Everywhere:
     def linearized(self, step: Point) -> tuple[Point, PullBack]:
         """Return the expected change and d ↦ Jᵀd with its Jacobian J at x + step."""
         value, pull_back = self._unlimited(step)
-        response, inside = self._between_limits(value.copy())
+        response, inside = self._between_limits(value)
         return response - self.start, lambda covector: pull_back(covector * inside)
 
     def _unlimited(self, step: Point) -> tuple[Point, Callable[[Matrix | None], Matrix]]:
         """Return the response without limits, and D ↦ D J for one or many rows; J for None."""
+        if self._latest is not None and np.array_equal(self._latest[0], step):
+            return self._latest[1]
         u = (self.at + step - self.center) / self.diameter
         offsets = u - self.points
         along = self.points @ u
@@ -138,13 +144,17 @@ class Everywhere:
                 back = back + matter @ draw.slopes.T
             return np.asarray(back / self.diameter)
 
-        return self.means + self.spreads * value, pull_back
+        found = self.means + self.spreads * value, pull_back
+        assign(self, _latest=(step, found))
+        return found
 
     def kinks(self, step: Point, covector: Point) -> Kinks:
         """Return the limits near x + step, where the gradient of φ by the response is given."""
         value, pull_back = self._unlimited(step)
+        value = value.copy()
         share = np.ones(len(value))  # of its slope that a component keeps between its limits
         found: list[tuple[Matrix, Point, Point, Point]] = []
+        below = np.zeros(0, dtype=np.intp)
         for ends, sign in ((self.floors, 1.0), (self.ceilings, -1.0)):
             which = np.flatnonzero(np.isfinite(ends))
             half = sign * (value[which] - ends[which]) / 2
@@ -203,6 +213,7 @@ class Everywhere:
         """Return the response between its limits, and its derivative; smooth with a temperature."""
         if not self.kinked:
             return value, 1.0
+        value = value.copy()
         inside = np.ones(len(value))
         for limits_, sign in ((self.floors, 1.0), (self.ceilings, -1.0)):
             which = np.flatnonzero(np.isfinite(limits_))

@@ -78,6 +78,10 @@ class Pieces:
     _limited: tuple[NDArray[np.intp], NDArray[np.intp]] = field(init=False, repr=False)
     _soft: Point = field(init=False, repr=False)  # (c,)
     _origin: Point = field(init=False, repr=False)  # (c,)
+    # The latest step and what is there: several things are asked of it in turn.
+    _latest: tuple[Point, tuple[Point, Matrix, list[_Kink]]] | None = field(
+        init=False, repr=False, default=None
+    )
 
     def __post_init__(self) -> None:
         differences = self.slopes[0] - self.slopes[1], self.heights[0] - self.heights[1]
@@ -121,6 +125,8 @@ class Pieces:
 
     def _evaluate(self, step: Point) -> tuple[Point, Matrix, list[_Kink]]:
         """Return the pieces above y(x), their Jacobian, and their kinks."""
+        if self._latest is not None and np.array_equal(self._latest[0], step):
+            return self._latest[1]
         count = len(self.signs)
         planes = self._rows @ step + self._levels
         half = planes[count:]
@@ -141,9 +147,12 @@ class Pieces:
             share[which] = (1 + gap / root) / 2  # 1 between the limits, 0 beyond them
             for kink in found:
                 kink.counts[:] *= share[kink.which]
-            found.append(_Kink(which, sign * slopes[which] / 2, gap, root, np.full(len(which), sign)))
+            found.append(
+                _Kink(which, sign * slopes[which] / 2, gap, root, np.full(len(which), sign))
+            )
             value[which] = ends[which] + sign * (gap + root)
             slopes = slopes * share[:, None]
+        assign(self, _latest=(step, (value, slopes, found)))
         return value, slopes, found
 
     def softened(self, temperature: float) -> Pieces:
@@ -204,7 +213,7 @@ class Pieces:
         between = (values > low[:, None]) & (values < high[:, None])
         near = (np.abs(planes - values) <= KEPT * self.spreads[:, None]) & between
         least = near.sum(axis=2).min(axis=0)
-        return self.explains(steps, answers) & (least >= steps.shape[1] + SURPLUS)
+        return np.asarray(self.explains(steps, answers) & (least >= steps.shape[1] + SURPLUS))
 
     def joined(self, other: Pieces) -> Pieces:
         """Return the forecast of the components of both, seen from the same decision."""
@@ -341,9 +350,7 @@ def _fit_planes(
     return found.restricted(proven) if proven.any() else None
 
 
-def _in_turn(
-    open_: NDArray[np.intp], matters: Point, count: int, shift: int
-) -> NDArray[np.intp]:
+def _in_turn(open_: NDArray[np.intp], matters: Point, count: int, shift: int) -> NDArray[np.intp]:
     """Return the components to fit: half of them matter most, the others have their turn."""
     if len(open_) <= count:
         return open_
