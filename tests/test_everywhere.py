@@ -20,8 +20,8 @@ from bizol.methods.foresight.forecasts import (
     Forecast,
     Straight,
     choose,
-    everywhere,
     fit_everywhere,
+    latent,
 )
 from bizol.methods.foresight.policy import go_on
 from bizol.methods.foresight.state import ForesightState
@@ -105,7 +105,7 @@ def test_limits_hold_everywhere_and_what_is_beyond_them_is_seen(
     beyond = found.latent * found.spreads + found.means
     assert beyond.max() > 0.6
     none = np.full(2, np.inf)
-    monkeypatch.setattr(everywhere, "limits", lambda *_: (-none, none))
+    monkeypatch.setattr(latent, "limits", lambda *_: (-none, none))
     blind = fitted(full, points)
     assert not blind.kinked
     off, missed = (np.abs(each.responses(others) - expected).mean() for each in (found, blind))

@@ -195,13 +195,13 @@ def test_the_quadratic_program_of_a_region_is_solved() -> None:
             u = region.improve(hessian, gradient, center)
         slope = gradient + hessian @ (u - center)
         assert feasible_set.contains(u, 1e-7)
-        assert np.abs(u - center).max() <= within * (1 + 1e-7)
+        assert np.abs(u - center).max() <= region.within * (1 + 1e-7)
         # No point of the region is lower along the slope there: the first-order condition.
         others = [feasible_set.minimize_linear(slope)]
         others += [feasible_set.minimize_linear(cost) for cost in rng.standard_normal((50, n))]
         for other in others:
             reach = np.abs(other - center).max()
-            towards = center + min(1.0, within / reach) * (other - center)
+            towards = center + min(1.0, region.within / reach) * (other - center)
             assert slope @ (towards - u) > -1e-6
 
 

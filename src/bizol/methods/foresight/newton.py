@@ -10,11 +10,10 @@ where the temperature falls.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import inf
+from math import inf, sqrt
 from typing import NamedTuple, Protocol, final
 
 import numpy as np
-import piqp
 
 from bizol.arrays import Point, Points, Response
 from bizol.feasible_sets import FeasibleSet
@@ -29,6 +28,8 @@ SETTLED = 1e-3  # of the gain so far: a step that gains less is the last one at 
 NEAR = 0.1  # of the region: a Hessian is used again so near to where it was worked out
 AGREES = 0.25  # from one, the ratio of gain and promise where a Hessian is used again
 CUTS = 8  # tangent planes that one step adds, at most
+CUBE = 2.0  # times the half side of the cube in a ball: about as large as the ball
+AT_BOUND = 1e-9  # of the region: so near to a bound a coordinate is at it
 OUTSIDE = 1e-8  # of the region: so near to the set a point is in it
 PIQP = {
     "preconditioner_iter": 0,  # with it, the last digits depend on earlier answers
@@ -108,6 +109,8 @@ class Region:
         return self._onto(u)
 
     def _minimize(self, hessian: Points, gradient: Point, u: Point) -> Point:
+        import piqp
+
         slope, size = float(np.abs(gradient).max()), self.within
         solver = piqp.DenseSolver()
         for name, value in PIQP.items():
@@ -128,14 +131,18 @@ class Region:
         step = size * solver.result.x
         if not np.isfinite(step).all():
             return u
-        return np.asarray(np.clip(u + step, self._lower, self._upper))
+        # An interior-point solver ends a hair before the bounds that are active.
+        v = np.asarray(np.clip(u + step, self._lower, self._upper))
+        v = np.where(v - self._lower <= AT_BOUND * size, self._lower, v)
+        return np.where(self._upper - v <= AT_BOUND * size, self._upper, v)
 
 
 def region_around(feasible_set: FeasibleSet, center: Point, within: float) -> Region | None:
     """Return the part of a set that is searched, None where it has no projection."""
     if projection(feasible_set) is None:
         return None
-    return Region(feasible_set, center, min(within, feasible_set.diameter))
+    side = min(1.0, CUBE / sqrt(len(center)))
+    return Region(feasible_set, center, min(side * within, feasible_set.diameter))
 
 
 def sharpen(

@@ -90,8 +90,8 @@ def _plan(state: ForesightState, workers: int) -> Plan:
 
 
 def _due(state: ForesightState) -> bool:
-    """Return whether it is time to look for a leap."""
-    return state.iteration >= GROWTH * state.searched
+    """Return whether it is time to look for a leap, the later the more have failed."""
+    return state.iteration >= GROWTH * (1 + state.leaps) * state.searched
 
 
 def _everywhere(state: ForesightState) -> Everywhere | None:

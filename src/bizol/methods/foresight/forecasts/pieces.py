@@ -274,7 +274,7 @@ def fit_pieces(
     count = max(ALWAYS, int(PIECES_WORK // ((n + 1) ** 3 + OVERHEAD)))
     if open_.size:
         chosen = _in_turn(open_, matters, PLANES * count, shift)
-        flat = _fit_planes(steps, answers, chosen, now, here.at / units)
+        flat = _fit_planes(steps, answers, chosen, now=now, at=here.at / units)
         if flat is not None:
             moved = flat if moved is None else moved.without(flat.components).joined(flat)
             open_ = np.setdiff1d(open_, flat.components)
@@ -302,13 +302,11 @@ def fit_pieces(
         start=now[chosen],
         at=here.at / units,
     )
-    if moved is None:
-        return fitted
-    return moved.without(chosen).joined(fitted)
+    return fitted if moved is None else moved.without(chosen).joined(fitted)
 
 
 def _fit_planes(
-    steps: Points, answers: Matrix, chosen: NDArray[np.intp], now: Point, at: Point
+    steps: Points, answers: Matrix, chosen: NDArray[np.intp], *, now: Point, at: Point
 ) -> Pieces | None:
     """Return the chosen components that are one plane between limits, wherever they were seen.
 
