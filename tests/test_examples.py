@@ -17,7 +17,7 @@ GALLERY = {  # what it takes here to be within one percent; 50 (n + 1) queries a
     "demand_response": 40,
     "electricity_prices": 20,
     "external_program": 60,
-    "hyperparameters": 40,
+    "hyperparameters": 60,
     "mpc_tuning": 25,
     "noisy_follower": 250,
     "tolls": 40,
