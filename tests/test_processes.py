@@ -22,6 +22,7 @@ from bizol.processes import (
     filtered_warnings,
     follow_parent,
     launcher,
+    one_thread,
     serve_parent,
 )
 
@@ -201,3 +202,22 @@ class TestChildren:
 
     def test_an_exit_is_told_in_words(self) -> None:
         assert ChildProcess(["sh", "-c", "exit 3"]).wait_for_exit() == "exit code 3"
+
+
+def test_linear_algebra_has_one_thread_until_the_last_block_ends() -> None:
+    import scipy.linalg  # noqa: F401  # its library counts too
+    from threadpoolctl import threadpool_info, threadpool_limits
+
+    def threads() -> set[int]:
+        return {each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"}
+
+    with threadpool_limits(2, user_api="blas"):
+        if threads() != {2}:
+            pytest.skip("linear algebra has no second thread here")
+        first, second = one_thread(), one_thread()
+        first.__enter__()
+        second.__enter__()
+        first.__exit__(None, None, None)  # not the last one
+        assert threads() == {1}
+        second.__exit__(None, None, None)
+        assert threads() == {2}
