@@ -18,7 +18,8 @@ import bizol
 from bizol.arrays import Point
 from bizol.feasible_sets import FeasibleSet
 from bizol.feasible_sets.composition import InUnits
-from bizol.feasible_sets.protocol import projection, widths
+from bizol.feasible_sets.linear_program import LinearProgram
+from bizol.feasible_sets.protocol import polyhedron, projection, widths
 from bizol.testing import check_feasible_set
 
 RNG = np.random.default_rng(20)
@@ -612,3 +613,21 @@ def test_rounding_never_excludes_a_point_of_the_set() -> None:
 
 def test_what_the_caps_leave_cannot_move_far() -> None:
     assert bizol.CappedSimplex(np.ones(3), total=2.9).diameter <= 0.2 + 1e-12
+
+
+@pytest.mark.parametrize(
+    "feasible_set",
+    [
+        bizol.BudgetSet(CAPS, total=0.9),
+        bizol.Translated(bizol.BudgetSet(CAPS, total=0.9), np.array([1.0, -2.0, 0.5, 3.0])),
+        bizol.Scaled(bizol.Simplex(4, total=3.0), -2.0),
+        bizol.Product([bizol.BudgetSet(CAPS, total=0.9), bizol.Box([0.0], [2.0])]),
+    ],
+)
+def test_linear_constraints_describe_the_set_and_nothing_more(feasible_set: FeasibleSet) -> None:
+    rows, rng = polyhedron(feasible_set), np.random.default_rng(0)
+    assert rows is not None
+    for cost in rng.standard_normal((20, feasible_set.dimension)):
+        vertex = LinearProgram(rows).minimize(cost)
+        best = cost @ feasible_set.minimize_linear(cost)
+        assert cost @ vertex == pytest.approx(best, abs=1e-9)
