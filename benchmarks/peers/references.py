@@ -27,7 +27,7 @@ from rich.console import Console
 
 import bizol
 from benchmarks.peers.cells import clipped_form, search_cells
-from benchmarks.peers.problems import REFERENCES, Case, Reference, build, names, references
+from benchmarks.peers.problems import DRAWS, REFERENCES, Case, Reference, build, names, references
 from benchmarks.peers.runs import read_runs
 from benchmarks.peers.sets import FEASIBLE, bounds, project, rows, sample
 from bizol.arrays import Point
@@ -207,7 +207,7 @@ def keep(found: dict[str, Reference]) -> dict[str, tuple[float, float]]:
     before = {name: known[name].value if name in known else inf for name in found}
     better = {name: entry for name, entry in found.items() if entry.value < before[name]}
     known.update(better)
-    ordered = {name: asdict(known[name]) for name in names() if name in known}
+    ordered = {name: asdict(known[name]) for name in (*names(), *DRAWS) if name in known}
     lines = [f" {json.dumps(name)}: {json.dumps(entry)}" for name, entry in ordered.items()]
     REFERENCES.write_text("{\n" + ",\n".join(lines) + "\n}\n")
     references.cache_clear()
@@ -234,7 +234,7 @@ def main() -> None:
         "--seed", type=int, default=0, help="another seed searches elsewhere, from what is known"
     )
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--cases", nargs="*", default=list(names()))
+    parser.add_argument("--cases", nargs="*", default=[*names(), *DRAWS])
     parser.add_argument(
         "--runs", type=Path, help="only take over better values from this file of runs"
     )

@@ -30,6 +30,8 @@ from bizol.feasible_sets import FeasibleSet
 from bizol.problem import Anchor
 from bizol.records import quick
 
+TOGETHER = 32  # secants that are freed at a time from the directions known before
+
 
 def estimate_scale(dimension: int, count: int, spacing: float) -> float:
     """Return n / hB: what B differences over the distance h are multiplied by, in eq. (28)."""
@@ -224,43 +226,69 @@ def remember(
             it.
 
     """
+    from scipy.linalg import solve_triangular
+
     starts = np.array([each.start for each in secants]).reshape(-1, at.size)
     ends = np.array([each.end for each in secants]).reshape(-1, at.size)
     reach = np.maximum(np.linalg.norm(starts - at, axis=1), np.linalg.norm(ends - at, axis=1))
     misfit = np.log(np.maximum(reach, 1e-300) / scale)
     misfit = np.where(misfit > 0, misfit, -0.6 * misfit)
-    steps = ends - starts
-    needed = independence * np.linalg.norm(steps, axis=1)
-    directions = np.zeros((most, at.size))
-    lower = np.zeros((most, most))  # steps taken = lower @ directions
-    taken: list[int] = []
-    for index in np.lexsort((-np.arange(len(secants)), misfit)):
-        step = steps[index]
-        count = len(taken)
-        known = directions[:count]
-        along = known @ step
-        across = step - along @ known
-        size = sqrt(across @ across)
-        if 2 * size**2 < step @ step:  # much was taken away: once more, for rounding
-            across -= (known @ across) @ known
-            size = sqrt(across @ across)
-        if size <= needed[index]:
-            continue
-        directions[count] = across / size
-        lower[count, :count] = along
-        lower[count, count] = size
-        taken.append(index)
-        if len(taken) == most:
-            break
-    count = len(taken)
-    directions = directions[:count]
+    order = np.lexsort((-np.arange(len(secants)), misfit))
+    steps = (ends - starts)[order]
+    chosen, directions, lower = _independent(steps, most=most, independence=independence)
+    taken = order[chosen]
     return RememberedSensitivity(
         at=at,
         directions=directions,
-        duals=np.linalg.inv(lower[:count, :count]).T @ directions,
-        differences=stack([secants[index].difference for index in taken]) if taken else None,
+        duals=solve_triangular(lower, directions, lower=True, trans="T", check_finite=False),
+        differences=stack([secants[index].difference for index in taken]) if len(taken) else None,
         distances=reach[taken],
     )
+
+
+def _independent(
+    steps: Points, *, most: int, independence: float
+) -> tuple[NDArray[np.intp], Points, NDArray[np.float64]]:
+    """Return which steps are taken, orthonormal rows that span them, and L with steps = L rows.
+
+    Gram–Schmidt, twice where much is taken away. Steps are freed from the rows found so far many
+    at a time: one by one, it would be the memory that limits the speed.
+    """
+    rows = np.zeros((most, steps.shape[1]))
+    lower = np.zeros((most, most))
+    chosen: list[int] = []
+    squares = np.einsum("sn,sn->s", steps, steps)
+    for begin in range(0, len(steps), TOGETHER):
+        first, block = len(chosen), slice(begin, begin + TOGETHER)
+        known = rows[:first]
+        along, across = _split(steps[block], squares[block], known)
+        for index, step in enumerate(across, start=begin):
+            count = len(chosen)
+            beside, left = _split(step[None], squares[index : index + 1], rows[first:count])
+            size = sqrt(float(left[0] @ left[0]))
+            if size <= independence * sqrt(squares[index]):
+                continue
+            rows[count] = left[0] / size
+            lower[count, :first] = along[index - begin]
+            lower[count, first:count] = beside[0]
+            lower[count, count] = size
+            chosen.append(index)
+            if len(chosen) == most:
+                break
+        if len(chosen) == most:
+            break
+    count = len(chosen)
+    return np.array(chosen, dtype=np.intp), rows[:count], lower[:count, :count]
+
+
+def _split(steps: Points, squares: Point, known: Points) -> tuple[NDArray[np.float64], Points]:
+    """Return the coordinates of steps along orthonormal rows, and what is across them."""
+    along = steps @ known.T
+    across = steps - along @ known
+    again = 2 * np.einsum("sn,sn->s", across, across) < squares
+    if again.any():  # much was taken away: once more, for rounding
+        across[again] -= (across[again] @ known.T) @ known
+    return along, across
 
 
 def _squared(rows: Responses) -> Response:

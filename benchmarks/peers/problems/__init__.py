@@ -22,8 +22,9 @@ from benchmarks.peers.problems import (
     tracking,
 )
 from benchmarks.peers.problems.case import REFERENCES, Case, Reference, references
+from benchmarks.peers.problems.draws import DRAWS
 
-__all__ = ["REFERENCES", "SUITE", "Case", "Reference", "build", "names", "references"]
+__all__ = ["DRAWS", "REFERENCES", "SUITE", "Case", "Reference", "build", "names", "references"]
 
 SUITE: tuple[Callable[[], Case], ...] = (
     tracking.tracking_box,
@@ -101,11 +102,11 @@ SUITE: tuple[Callable[[], Case], ...] = (
 
 def build(name: str) -> Case:
     """Return the case of this name."""
-    return _builders()[name]()
+    return DRAWS[name]() if name in DRAWS else _builders()[name]()
 
 
 def names() -> tuple[str, ...]:
-    """Return the names of all cases, in order."""
+    """Return the names of all cases of the suite, in order; `DRAWS` has more."""
     return tuple(_builders())
 
 

@@ -9,7 +9,7 @@ from benchmarks.peers.problems.case import Case, Split, make_case
 from bizol.arrays import Point
 
 
-def _allocation(name: str, n: int, split: Split, seed: int, *, kinked: bool) -> Case:
+def allocation_case(name: str, n: int, split: Split, seed: int, *, kinked: bool) -> Case:
     """Return a budget shared out among markets whose answers rise in an S and saturate.
 
     After J. Little, 1979. Neighbors take a little of each other's customers. With `kinked`, the
@@ -44,19 +44,19 @@ def _allocation(name: str, n: int, split: Split, seed: int, *, kinked: bool) -> 
 
 def allocation_a() -> Case:
     """A budget for six markets, with smooth S-shaped answers."""
-    return _allocation("allocation-a", 6, "tune", 1, kinked=False)
+    return allocation_case("allocation-a", 6, "tune", 1, kinked=False)
 
 
 def allocation_b() -> Case:
     """A budget for ten markets, with ramps."""
-    return _allocation("allocation-b", 10, "report", 2, kinked=True)
+    return allocation_case("allocation-b", 10, "report", 2, kinked=True)
 
 
 def allocation_c() -> Case:
     """A budget for thirty markets, with ramps."""
-    return _allocation("allocation-c", 30, "tune", 3, kinked=True)
+    return allocation_case("allocation-c", 30, "tune", 3, kinked=True)
 
 
 def allocation_d() -> Case:
     """A budget for twenty markets, with smooth S-shaped answers."""
-    return _allocation("allocation-d", 20, "report", 4, kinked=False)
+    return allocation_case("allocation-d", 20, "report", 4, kinked=False)

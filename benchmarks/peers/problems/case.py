@@ -17,7 +17,7 @@ import bizol
 from bizol.arrays import Point, Points
 from bizol.feasible_sets import FeasibleSet
 
-Split: TypeAlias = Literal["tune", "report"]
+Split: TypeAlias = Literal["tune", "report", "draw"]
 Residuals: TypeAlias = Callable[[Point, Point], Point]
 Response: TypeAlias = Callable[[Point], Point]
 REFERENCES = Path(__file__).parents[1] / "references.json"
@@ -33,7 +33,7 @@ class Case:
         reference: the best known φ(x, y(x)), from `references.json`; NaN where it was never
             computed.
         split: which half of the suite it belongs to: methods are tuned on one and reported on the
-            other.
+            other. Draws are in neither, and are tuned on.
         source: where the problem comes from.
         tags: the family, the kind of set and what makes it hard, for selection and for tables.
         residuals: r with φ = ‖r(x, y)‖², where the objective is a sum of squares; None where it is

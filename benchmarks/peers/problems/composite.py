@@ -25,7 +25,7 @@ HIGHEST = np.array([0.7997, 0.0873, 0.9493, 0.3443])  # in `af_gp_1`
 VARIANCE, LENGTH = 2.0, 0.3  # of the squared exponential kernel of the drawn processes
 
 
-def _gaussian_process(n: int, m: int, points: int, seed: int) -> Response:
+def gaussian_process(n: int, m: int, points: int, seed: int) -> Response:
     """Draw m independent Gaussian processes over [0, 1]ⁿ.
 
     Each is drawn on a regular grid and continued by its posterior mean given the grid. The kernel
@@ -59,7 +59,7 @@ def _squares(target: Point, weight: Point) -> tuple[bizol.Objective, Residuals]:
     )
 
 
-def _least_squares(
+def least_squares_case(
     name: str, follower: Response, box: bizol.Box, *, solution: Point, split: Split, tags: str
 ) -> Case:
     """Return ‖y − y(solution)‖²."""
@@ -100,8 +100,8 @@ def af_gp_1() -> Case:
 
     As published, that point is where the first of them is largest, here to four digits.
     """
-    follower = _gaussian_process(4, 5, 6, 1)
-    return _least_squares(
+    follower = gaussian_process(4, 5, 6, 1)
+    return least_squares_case(
         "af-gp-1",
         follower,
         bizol.Box(np.zeros(4), np.ones(4)),
@@ -121,7 +121,7 @@ def af_gp_2() -> Case:
             grad_y=lambda x, y: np.exp(y),
             vectorized=True,
         ),
-        _gaussian_process(3, 4, 8, 2),
+        gaussian_process(3, 4, 8, 2),
         bizol.Box(np.zeros(3), np.ones(3)),
         split="report",
         tags="multimodal",
@@ -184,7 +184,7 @@ def af_environment() -> Case:
         second = np.exp(-((place - where) ** 2) / (4 * rate * since)) / np.sqrt(since)
         return np.asarray(mass / np.sqrt(4 * np.pi * rate) * (first + (time > when) * second))
 
-    return _least_squares(
+    return least_squares_case(
         "af-environment",
         follower,
         bizol.Box(np.zeros(4), np.ones(4)),

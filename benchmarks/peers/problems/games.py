@@ -10,7 +10,7 @@ from bizol.arrays import Point
 from bizol.feasible_sets import FeasibleSet
 
 
-def _cournot(name: str, firms: int, feasible_set: FeasibleSet, split: Split, seed: int) -> Case:
+def cournot_case(name: str, firms: int, feasible_set: FeasibleSet, split: Split, seed: int) -> Case:
     """Return taxes on firms that compete in quantities, against damage from what they make.
 
     Firm i answers yᵢ = clip((a − bY − cᵢ − xᵢ)/(b + dᵢ), 0, capᵢ) to the total Y; the one Y that
@@ -58,17 +58,17 @@ def _cournot(name: str, firms: int, feasible_set: FeasibleSet, split: Split, see
 
 def cournot_box() -> Case:
     """Taxes and subsidies for eight firms."""
-    return _cournot("cournot-box", 8, bizol.Box(-3 * np.ones(8), 6 * np.ones(8)), "tune", 1)
+    return cournot_case("cournot-box", 8, bizol.Box(-3 * np.ones(8), 6 * np.ones(8)), "tune", 1)
 
 
 def cournot_ball() -> Case:
     """Taxes and subsidies for twenty-five firms, limited in their root mean square."""
-    return _cournot("cournot-ball", 25, bizol.Ball(np.zeros(25), 8.0), "report", 2)
+    return cournot_case("cournot-ball", 25, bizol.Ball(np.zeros(25), 8.0), "report", 2)
 
 
 def cournot_small_ball() -> Case:
     """Taxes and subsidies for four firms, limited in their root mean square."""
-    return _cournot("cournot-small-ball", 4, bizol.Ball(np.zeros(4), 3.0), "tune", 3)
+    return cournot_case("cournot-small-ball", 4, bizol.Ball(np.zeros(4), 3.0), "tune", 3)
 
 
 def charging() -> Case:

@@ -10,7 +10,7 @@ from bizol.arrays import Point, Points
 from bizol.feasible_sets import FeasibleSet
 
 
-def _consumers(
+def consumers_case(
     name: str, goods: int, count: int, feasible_set: FeasibleSet, split: Split, seed: int
 ) -> Case:
     """Return the profit from consumers with quadratic utility and a limited budget.
@@ -68,7 +68,7 @@ def _consumers(
 
 def consumers_box() -> Case:
     """Prices of five goods for twenty consumers."""
-    return _consumers(
+    return consumers_case(
         "consumers-box", 5, 20, bizol.Box(0.2 * np.ones(5), 3 * np.ones(5)), "tune", 1
     )
 
@@ -82,10 +82,10 @@ def consumers_polytope() -> Case:
         lower=0.2 * np.ones(8),
         upper=3 * np.ones(8),
     )
-    return _consumers("consumers-polytope", 8, 30, chosen, "report", 2)
+    return consumers_case("consumers-polytope", 8, 30, chosen, "report", 2)
 
 
-def _logit(
+def logit_case(
     name: str, products: int, segments: int, feasible_set: FeasibleSet, split: Split, seed: int
 ) -> Case:
     """Return revenue under a mixture of logit demands, which has several peaks.
@@ -121,9 +121,11 @@ def _logit(
 
 def logit_pricing_a() -> Case:
     """Prices of three products for four segments."""
-    return _logit("logit-pricing-a", 3, 4, bizol.Box(np.zeros(3), 12 * np.ones(3)), "tune", 1)
+    return logit_case("logit-pricing-a", 3, 4, bizol.Box(np.zeros(3), 12 * np.ones(3)), "tune", 1)
 
 
 def logit_pricing_b() -> Case:
     """Prices of ten products for six segments."""
-    return _logit("logit-pricing-b", 10, 6, bizol.Box(np.zeros(10), 12 * np.ones(10)), "report", 2)
+    return logit_case(
+        "logit-pricing-b", 10, 6, bizol.Box(np.zeros(10), 12 * np.ones(10)), "report", 2
+    )

@@ -11,7 +11,7 @@ from bizol.feasible_sets import FeasibleSet
 from bizol.followers import QuadraticProgram
 
 
-def _demand_response(
+def demand_response_case(
     name: str, n: int, m: int, c: int, feasible_set: FeasibleSet, split: Split, seed: int
 ) -> Case:
     """Draw a strongly convex quadratic program whose cost and right sides move with the decision.
@@ -52,7 +52,7 @@ def _demand_response(
 
 def mpqp_box() -> Case:
     """A quadratic program of eight variables that follows six decisions in a box."""
-    return _demand_response(
+    return demand_response_case(
         "mpqp-box", 6, 8, 10, bizol.Box(-2 * np.ones(6), 2 * np.ones(6)), "tune", 1
     )
 
@@ -63,4 +63,4 @@ def mpqp_polytope() -> Case:
     chosen = bizol.Polytope(
         A_ub=pairs, b_ub=[3.0, 2.0], lower=-1.5 * np.ones(12), upper=1.5 * np.ones(12)
     )
-    return _demand_response("mpqp-polytope", 12, 10, 12, chosen, "report", 2)
+    return demand_response_case("mpqp-polytope", 12, 10, 12, chosen, "report", 2)

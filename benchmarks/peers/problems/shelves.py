@@ -142,7 +142,7 @@ def _bend(n: int) -> float:
     return 0.45 / n  # 0.075 for six, as in examples/external_program.py
 
 
-def _retailers(name: str, n: int, kind: Kind, split: Split, *, crossed: bool) -> Case:
+def retailers_case(name: str, n: int, kind: Kind, split: Split, *, crossed: bool) -> Case:
     """Draw retailers of which all shelves, or every second one, are full at the optimum.
 
     The full ones hold 0.3 to 0.8 of what would be ordered at the optimum without any limit, the
@@ -170,7 +170,7 @@ def _retailers(name: str, n: int, kind: Kind, split: Split, *, crossed: bool) ->
     )
 
 
-def _sums(name: str, n: int, split: Split) -> Case:
+def sums_case(name: str, n: int, split: Split) -> Case:
     """Draw markets of four customers each, of which only the sum of the orders is seen.
 
     A customer of market i buys at 0.7 of the price of i and 0.3 of those of two other markets (of
@@ -217,59 +217,59 @@ def retailers_full_b() -> Case:
 
 def shelves_all_2() -> Case:
     """Two retailers, both shelves full."""
-    return _retailers("shelves-all-2", 2, "all", "tune", crossed=False)
+    return retailers_case("shelves-all-2", 2, "all", "tune", crossed=False)
 
 
 def shelves_some_2() -> Case:
     """Two retailers, one shelf full."""
-    return _retailers("shelves-some-2", 2, "some", "report", crossed=False)
+    return retailers_case("shelves-some-2", 2, "some", "report", crossed=False)
 
 
 def shelves_sums_2() -> Case:
     """Two markets of four customers."""
-    return _sums("shelves-sums-2", 2, "tune")
+    return sums_case("shelves-sums-2", 2, "tune")
 
 
 def shelves_all_6() -> Case:
     """Six retailers with cross effects, all shelves full."""
-    return _retailers("shelves-all-6", 6, "all", "report", crossed=True)
+    return retailers_case("shelves-all-6", 6, "all", "report", crossed=True)
 
 
 def shelves_some_6() -> Case:
     """Six retailers with cross effects, three shelves full."""
-    return _retailers("shelves-some-6", 6, "some", "tune", crossed=True)
+    return retailers_case("shelves-some-6", 6, "some", "tune", crossed=True)
 
 
 def shelves_sums_6() -> Case:
     """Six markets of four customers."""
-    return _sums("shelves-sums-6", 6, "report")
+    return sums_case("shelves-sums-6", 6, "report")
 
 
 def shelves_all_20() -> Case:
     """Twenty retailers, all shelves full."""
-    return _retailers("shelves-all-20", 20, "all", "tune", crossed=False)
+    return retailers_case("shelves-all-20", 20, "all", "tune", crossed=False)
 
 
 def shelves_some_20() -> Case:
     """Twenty retailers, ten shelves full."""
-    return _retailers("shelves-some-20", 20, "some", "report", crossed=False)
+    return retailers_case("shelves-some-20", 20, "some", "report", crossed=False)
 
 
 def shelves_sums_20() -> Case:
     """Twenty markets of four customers."""
-    return _sums("shelves-sums-20", 20, "tune")
+    return sums_case("shelves-sums-20", 20, "tune")
 
 
 def shelves_all_50() -> Case:
     """Fifty retailers with cross effects, all shelves full."""
-    return _retailers("shelves-all-50", 50, "all", "report", crossed=True)
+    return retailers_case("shelves-all-50", 50, "all", "report", crossed=True)
 
 
 def shelves_some_50() -> Case:
     """Fifty retailers with cross effects, twenty-five shelves full."""
-    return _retailers("shelves-some-50", 50, "some", "tune", crossed=True)
+    return retailers_case("shelves-some-50", 50, "some", "tune", crossed=True)
 
 
 def shelves_sums_50() -> Case:
     """Fifty markets of four customers."""
-    return _sums("shelves-sums-50", 50, "report")
+    return sums_case("shelves-sums-50", 50, "report")

@@ -115,7 +115,7 @@ def _monotone(origin: tuple[int, int], end: tuple[int, int]) -> list[tuple[str, 
     return found
 
 
-def _parallel(name: str, n: int, free_links: int, split: Split, seed: int) -> Case:
+def parallel_case(name: str, n: int, free_links: int, split: Split, seed: int) -> Case:
     """Return toll revenue on parallel links in Wardrop equilibrium, some of them free of toll.
 
     With costs aᵢ + xᵢ + bᵢ yᵢ the flows are max(0, (λ − aᵢ − xᵢ)/bᵢ), λ found exactly by sorting.
@@ -153,9 +153,9 @@ def _parallel(name: str, n: int, free_links: int, split: Split, seed: int) -> Ca
 
 def tolls_parallel_a() -> Case:
     """Toll revenue on four of six parallel links."""
-    return _parallel("tolls-parallel-a", 4, 2, "tune", 1)
+    return parallel_case("tolls-parallel-a", 4, 2, "tune", 1)
 
 
 def tolls_parallel_b() -> Case:
     """Toll revenue on ten of thirteen parallel links."""
-    return _parallel("tolls-parallel-b", 10, 3, "report", 2)
+    return parallel_case("tolls-parallel-b", 10, 3, "report", 2)

@@ -35,7 +35,7 @@ class Regime:
     seed: int = 0
 
 
-def _tracking(
+def tracking_case(
     regime: Regime,
     name: str,
     *,
@@ -141,12 +141,12 @@ def tracking_grid_100() -> Case:
 
 def tracking_response_a() -> Case:
     """The response term dominates and the solution is inside X."""
-    return _tracking(Regime(seed=1), "tracking-response-a", split="tune", tags="kinks")
+    return tracking_case(Regime(seed=1), "tracking-response-a", split="tune", tags="kinks")
 
 
 def tracking_response_b() -> Case:
     """The response term dominates and the solution is inside X: another draw."""
-    return _tracking(
+    return tracking_case(
         Regime(seed=2, payment=0.5), "tracking-response-b", split="report", tags="kinks"
     )
 
@@ -157,32 +157,32 @@ def tracking_saturated_a() -> Case:
     X = [−2, 2]²⁰, capacities between 0.1 and 0.4.
     """
     regime = Regime(seed=3, radius=2.0, capacity=(0.1, 0.4), payment=0.2, gain=1.1)
-    return _tracking(regime, "tracking-saturated-a", split="tune", tags="kinks multimodal")
+    return tracking_case(regime, "tracking-saturated-a", split="tune", tags="kinks multimodal")
 
 
 def tracking_saturated_b() -> Case:
     """Most agents are at their limits almost everywhere: another draw, a sum of squares."""
     regime = Regime(seed=4, radius=2.0, capacity=(0.1, 0.4), gain=1.1)
-    return _tracking(regime, "tracking-saturated-b", split="report", tags="kinks multimodal")
+    return tracking_case(regime, "tracking-saturated-b", split="report", tags="kinks multimodal")
 
 
 def tracking_n5() -> Case:
     """Tracking with five incentives and thirty agents."""
-    return _tracking(
+    return tracking_case(
         Regime(seed=5, n=5, m=30, outputs=10), "tracking-n5", split="tune", tags="kinks"
     )
 
 
 def tracking_n50() -> Case:
     """Tracking with fifty incentives."""
-    return _tracking(
+    return tracking_case(
         Regime(seed=6, n=50, payment=0.3), "tracking-n50", split="report", tags="kinks"
     )
 
 
 def tracking_n100() -> Case:
     """Tracking with a hundred incentives."""
-    return _tracking(
+    return tracking_case(
         Regime(seed=7, n=100, outputs=100), "tracking-n100", split="tune", tags="kinks"
     )
 
@@ -190,19 +190,21 @@ def tracking_n100() -> Case:
 def tracking_n200() -> Case:
     """Tracking with two hundred incentives."""
     regime = Regime(seed=8, n=200, m=300, outputs=150, payment=0.2)
-    return _tracking(regime, "tracking-n200", split="report", tags="kinks")
+    return tracking_case(regime, "tracking-n200", split="report", tags="kinks")
 
 
 def tracking_smooth_a() -> Case:
     """Agents that tire smoothly."""
     regime = Regime(seed=9, capacity=(0.2, 0.6), payment=0.3)
-    return _tracking(regime, "tracking-smooth-a", split="tune", tags="smooth", follower="smooth")
+    return tracking_case(
+        regime, "tracking-smooth-a", split="tune", tags="smooth", follower="smooth"
+    )
 
 
 def tracking_smooth_b() -> Case:
     """Agents that tire smoothly: ten incentives, strong saturation, a sum of squares."""
     regime = Regime(seed=10, n=10, m=60, radius=2.0, capacity=(0.1, 0.4))
-    return _tracking(
+    return tracking_case(
         regime, "tracking-smooth-b", split="report", tags="smooth multimodal", follower="smooth"
     )
 
@@ -211,7 +213,7 @@ def tracking_over_simplex() -> Case:
     """A budget of incentives to be shared out among fifteen."""
     regime = Regime(seed=11, n=15, m=100, gain=3.0, payment=0.3)
     chosen = bizol.Simplex(15, 3.0)
-    return _tracking(
+    return tracking_case(
         regime, "tracking-over-simplex", split="tune", tags="kinks", feasible_set=chosen
     )
 
@@ -221,7 +223,7 @@ def tracking_over_ball() -> Case:
     regime = Regime(seed=12, n=30, m=100, payment=0.2)
     chosen = bizol.Ball(np.zeros(30), 2.0)
     name = "tracking-over-ball"
-    return _tracking(
+    return tracking_case(
         regime, name, split="report", tags="kinks", feasible_set=chosen, follower="simplex"
     )
 
@@ -231,4 +233,6 @@ def tracking_over_small_ball() -> Case:
     regime = Regime(seed=13, n=8, m=40, payment=0.5, capacity=(0.2, 0.6))
     chosen = bizol.Ball(np.zeros(8), 1.5)
     name = "tracking-over-small-ball"
-    return _tracking(regime, name, split="tune", tags="kinks", feasible_set=chosen, follower="ball")
+    return tracking_case(
+        regime, name, split="tune", tags="kinks", feasible_set=chosen, follower="ball"
+    )

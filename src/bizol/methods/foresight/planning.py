@@ -26,6 +26,7 @@ from bizol.methods.foresight.settings import (
     NEARBY,
     NEXT_TO_NOTHING,
     ONE_THREAD,
+    REFIT,
     SHORTEST_STEP,
     TRUSTED,
     VALUE_ROUNDING,
@@ -97,8 +98,12 @@ def _due(state: ForesightState) -> bool:
 def _everywhere(state: ForesightState) -> Everywhere | None:
     assert state.anchor is not None
     before, here = state.everywhere, state.anchor
-    if before is not None and state.turn not in ("try", "leap"):
-        return before.seen_from(state.z, here.response)
+    if before is not None:
+        whole = state.errors.whole
+        leads = len(whole) > 0 and whole[-1] == min(whole)
+        old = state.iteration >= REFIT * before.fitted
+        if not (state.turn == "leap" or (state.turn == "try" and (leads or old))):
+            return before.seen_from(state.z, here.response)
     return fit_everywhere(state.observed, here, state.space, before=before, age=state.iteration)
 
 

@@ -88,6 +88,7 @@ TRENDS = (0.1, 10.0, 1000.0)  # variances of the slopes of a trend
 BENDS = (0.0, 100.0, 10_000.0)  # variances of its curvatures
 NOISES = (1e-11, 1e-8, 1e-5, 1e-2)  # variances of what the kernel does not explain
 JURORS = 10  # components that decide which kernel it is: those that matter most to φ
+REFIT = 1.05  # times the iterations at the last fit: then it is fitted anew where it is not closest
 HIDDEN = 10  # rounds in which answers at a limit find their places beyond it, at most
 FEATURES = 200  # waves of a random response
 

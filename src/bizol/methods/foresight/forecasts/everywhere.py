@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf, pi
-from typing import final
+from typing import NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,6 +64,14 @@ class Draw:
         return np.asarray(waves @ self.heights + points @ self.slopes)
 
 
+class _Unlimited(NamedTuple):
+    """The response without limits at a decision."""
+
+    response: Point
+    pull_back: Callable[[Point], Point]  # d ↦ Jᵀd
+    gradients: Callable[[NDArray[np.intp]], Matrix]  # of some components
+
+
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Everywhere:
@@ -86,14 +94,13 @@ class Everywhere:
     diameter: float
     at: Point  # x, in units
     start: Point  # y(x) (m,)
+    fitted: int  # the iteration of the latest answers
     looked: int  # the iteration in which the kernel was chosen
     temperature: float = 0.0
     draw: Draw | None = None
     kinked: bool = field(init=False)  # whether there are limits
     # The latest step and what is there: several things are asked of it in turn.
-    _latest: tuple[Point, tuple[Point, Callable[[Matrix | None], Matrix]]] | None = field(
-        init=False, repr=False, default=None
-    )
+    _latest: tuple[Point, _Unlimited] | None = field(init=False, repr=False, default=None)
 
     def __post_init__(self) -> None:
         kinked = bool(np.isfinite(self.floors).any() or np.isfinite(self.ceilings).any())
@@ -110,12 +117,12 @@ class Everywhere:
 
     def linearized(self, step: Point) -> tuple[Point, PullBack]:
         """Return the expected change and d ↦ Jᵀd with its Jacobian J at x + step."""
-        value, pull_back = self._unlimited(step)
-        response, inside = self._between_limits(value)
-        return response - self.start, lambda covector: pull_back(covector * inside)
+        there = self._unlimited(step)
+        response, inside = self._between_limits(there.response)
+        return response - self.start, lambda covector: there.pull_back(covector * inside)
 
-    def _unlimited(self, step: Point) -> tuple[Point, Callable[[Matrix | None], Matrix]]:
-        """Return the response without limits, and D ↦ D J for one or many rows; J for None."""
+    def _unlimited(self, step: Point) -> _Unlimited:
+        """Return the response without limits."""
         if self._latest is not None and np.array_equal(self._latest[0], step):
             return self._latest[1]
         u = (self.at + step - self.center) / self.diameter
@@ -130,26 +137,31 @@ class Everywhere:
             angles = draw.waves @ u + draw.phases
             value = value + np.cos(angles) @ draw.heights + u @ draw.slopes
 
-        def pull_back(covectors: Matrix | None) -> Matrix:
-            if covectors is None:
-                matter, each = np.diag(self.spreads), self.weights.T * self.spreads[:, None]
-            else:
-                matter = covectors * self.spreads
-                each = matter @ self.weights.T
+        def pull_back(covector: Point) -> Point:
+            matter = covector * self.spreads
+            each = self.weights @ matter
             back = (each * slope) @ offsets + (each * (a + 2 * b * along)) @ self.points
             if draw is not None:
-                back = back - (np.sin(angles) * (matter @ draw.heights.T)) @ draw.waves
-                back = back + matter @ draw.slopes.T
+                back = back - (np.sin(angles) * (draw.heights @ matter)) @ draw.waves
+                back = back + draw.slopes @ matter
             return np.asarray(back / self.diameter)
 
-        found = self.means + self.spreads * value, pull_back
+        def gradients(which: NDArray[np.intp]) -> Matrix:
+            each = self.weights.T[which]
+            back = (each * slope) @ offsets + (each * (a + 2 * b * along)) @ self.points
+            if draw is not None:
+                back = back - (np.sin(angles) * draw.heights.T[which]) @ draw.waves
+                back = back + draw.slopes.T[which]
+            return np.asarray(self.spreads[which, None] * back / self.diameter)
+
+        found = _Unlimited(self.means + self.spreads * value, pull_back, gradients)
         assign(self, _latest=(step, found))
         return found
 
     def kinks(self, step: Point, covector: Point) -> Kinks:
         """Return the limits near x + step, where the gradient of φ by the response is given."""
-        value, pull_back = self._unlimited(step)
-        value = value.copy()
+        there = self._unlimited(step)
+        value = there.response.copy()
         share = np.ones(len(value))  # of its slope that a component keeps between its limits
         found: list[tuple[Matrix, Point, Point, Point]] = []
         below = np.zeros(0, dtype=np.intp)
@@ -157,13 +169,12 @@ class Everywhere:
             which = np.flatnonzero(np.isfinite(ends))
             half = sign * (value[which] - ends[which]) / 2
             root = np.sqrt(half * half + self._soft(which))
-            units = np.zeros((len(which), len(value)))
-            units[np.arange(len(which)), which] = sign * share[which] / 2
             inside = np.ones(len(value))
             inside[which] = (1 + half / root) / 2
             for _, _, _, weights in found:
                 weights *= inside[below]
-            found.append((pull_back(units), half, root, sign * covector[which]))
+            rows = (sign / 2 * share[which])[:, None] * there.gradients(which)
+            found.append((rows, half, root, sign * covector[which]))
             value[which] = ends[which] + sign * (half + root)
             below, share = which, share * inside
         parts = [np.concatenate(each) for each in zip(*found, strict=True)]
@@ -171,14 +182,13 @@ class Everywhere:
 
     def jacobian(self, step: Point) -> Responses:
         """Return J (m, n) at x + step."""
-        value, pull_back = self._unlimited(step)
-        _, inside = self._between_limits(value)
-        return pull_back(None) * np.reshape(inside, (-1, 1))
+        there = self._unlimited(step)
+        _, inside = self._between_limits(there.response)
+        return there.gradients(np.arange(len(self.spreads))) * np.reshape(inside, (-1, 1))
 
     def curvature(self, step: Point, covector: Point) -> Points:
         """Return Σ_j d_j ∇²ŷ_j at x + step, without that of the limits."""
-        value, _ = self._unlimited(step)
-        _, inside = self._between_limits(value)
+        _, inside = self._between_limits(self._unlimited(step).response)
         u = (self.at + step - self.center) / self.diameter
         offsets = u - self.points
         slope, bend = self.kernel.bends(np.einsum("kn,kn->k", offsets, offsets))
@@ -326,6 +336,7 @@ def fit_everywhere(
         diameter=space.diameter,
         at=here.at / space.units,
         start=now,
+        fitted=age,
         looked=age if look or before is None else before.looked,
     )
 

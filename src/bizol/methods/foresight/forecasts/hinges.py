@@ -25,6 +25,8 @@ from bizol.methods.foresight.settings import (
 )
 
 TINY = 1e-100  # a weight that is none
+GUESSES = 5  # first splits of the answers to a component,
+TRIED = 24  # of which so many are tried in all, where there was a kink before
 
 Matrix: TypeAlias = NDArray[np.float64]
 Mask: TypeAlias = NDArray[np.bool_]
@@ -118,8 +120,15 @@ class Answered:
         return np.asarray((off * self.weights).sum(axis=1) + RIDGE * steep * total)
 
 
-def fit_hinges(data: Answered, before: Matrix | None) -> tuple[Matrix, Point]:
-    """Return two planes (2, c, n + 1) for every component, and the signs."""
+def fit_hinges(data: Answered, before: Matrix | None, turn: int = 0) -> tuple[Matrix, Point]:
+    """Return two planes (2, c, n + 1) for every component, and the signs.
+
+    Args:
+        data: the answers.
+        before: on which side (c, k) of earlier kinks they are; NaN in rows where there was none.
+        turn: which first split is tried besides, where there was an earlier kink.
+
+    """
     rows = data.rows
     counted = np.asarray(~(data.at_floor | data.at_ceiling), dtype=np.float64)
     one = data.planes(counted)
@@ -141,7 +150,7 @@ def fit_hinges(data: Answered, before: Matrix | None) -> tuple[Matrix, Point]:
         return planes, signs
     residuals = (data.values - one @ rows.T)[bent] * counted[bent]
     earlier = None if before is None else before[bent]
-    for among, sides in _splits(data.take(bent), residuals, earlier):
+    for among, sides in _splits(data.take(bent), residuals, earlier, turn):
         which = bent[among]
         found, way, rest = _hinges(data.take(which), sides, counted[which])
         for row in np.argsort(-rest, kind="stable"):  # the best one last
@@ -183,28 +192,49 @@ def _hinges(data: Answered, sides: Matrix, counted: Matrix) -> tuple[Matrix, Poi
 
 
 def _splits(
-    data: Answered, residuals: Matrix, before: Matrix | None
+    data: Answered, residuals: Matrix, before: Matrix | None, turn: int
 ) -> Iterator[tuple[NDArray[np.intp], Matrix]]:
     """Yield components and first guesses of which answers are on which side of their kink.
 
     As it was before; by the value; and by the direction in which the residuals of a plane bend
-    most: where they are those of a hinge, their quadratic form has this one direction.
+    most: where they are those of a hinge, their quadratic form has this one direction. Components
+    that had a kink before get some of these guesses in turn, the others all.
     """
+    count = len(data.values)
+    known = np.zeros(count, dtype=bool)
     if before is not None:
-        known = np.flatnonzero(np.isfinite(before[:, 0]))
-        if known.size:
-            yield known, before[known]
-    values, offsets = data.values, data.offsets
+        known = np.isfinite(before[:, 0])
+        if known.any():
+            yield np.flatnonzero(known), before[known]
+    values = data.values
+    low, high = values.min(axis=1, keepdims=True), values.max(axis=1, keepdims=True)
+    bends = np.zeros_like(values)
+    some = max(1, TRIED // count)
+    tried = (np.arange(GUESSES)[:, None] - np.arange(count) - turn) % GUESSES < some  # (5, c)
+    tried |= ~known
+    wanted = np.flatnonzero(tried[-2:].any(axis=0))
+    if wanted.size:
+        bends[wanted] = _bends(data.take(wanted), residuals[wanted])
+    guesses = np.array(
+        [
+            values > np.median(values, axis=1, keepdims=True),
+            values > low + 0.1 * (high - low),
+            values > high - 0.1 * (high - low),
+            bends > np.median(bends, axis=1, keepdims=True),
+            bends > 0,
+        ],
+        dtype=np.float64,
+    )
+    which, among = np.nonzero(tried)
+    yield among, guesses[which, among]
+
+
+def _bends(data: Answered, residuals: Matrix) -> Matrix:
+    """Return how far the answers are along the direction in which residuals bend most (c, k)."""
+    offsets = data.offsets
     forms = np.einsum("ck,ki,kj->cij", residuals * data.weights, offsets, offsets, optimize=True)
     sizes, directions = np.linalg.eigh(forms)
     last = np.abs(sizes[:, -1]) > np.abs(sizes[:, 0])
-    along = np.where(last[:, None], directions[:, :, -1], directions[:, :, 0]) @ offsets.T
-    low, high = values.min(axis=1, keepdims=True), values.max(axis=1, keepdims=True)
-    guesses = [
-        values > np.median(values, axis=1, keepdims=True),
-        values > low + 0.1 * (high - low),
-        values > high - 0.1 * (high - low),
-        along > np.median(along, axis=1, keepdims=True),
-        along > 0,
-    ]
-    yield np.tile(np.arange(len(values)), len(guesses)), np.concatenate(guesses).astype(np.float64)
+    return np.asarray(
+        np.where(last[:, None], directions[:, :, -1], directions[:, :, 0]) @ offsets.T
+    )

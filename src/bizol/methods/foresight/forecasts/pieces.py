@@ -290,7 +290,7 @@ def fit_pieces(
         (ceilings - now[chosen]) / unit,
     )
     first = None if before is None else _sides(before, here.at / units, steps[nearest], chosen)
-    planes, signs = fit_hinges(data, first)
+    planes, signs = fit_hinges(data, first, shift)
     fitted = Pieces(
         components=chosen,
         slopes=planes[:, :, 1:] * unit[:, None] / scale,
