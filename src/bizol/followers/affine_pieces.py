@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
 
@@ -35,10 +34,10 @@ class AffinePiece:
 
 @final
 class PieceMemory:
-    """What a program keeps to save time: products of its data, recent pieces and solvers.
+    """What a program keeps to save time: products of its data, and recent pieces.
 
-    Each thread has a solver of its own. Along A y = b + T x, P may be replaced by P + σAᵀA, which
-    has an inverse: only the multipliers of the equalities change.
+    Along A y = b + T x, P may be replaced by P + σAᵀA, which has an inverse: only the multipliers
+    of the equalities change.
 
     Attributes:
         length: of the rows of G; 1 for rows of zeros.
@@ -52,7 +51,6 @@ class PieceMemory:
         length = np.linalg.norm(program.G, axis=1)
         self.length = np.where(length > 0, length, 1.0)
         self.pieces: tuple[AffinePiece, ...] = ()
-        self._here = threading.local()
         self.weight = float(np.abs(P).max()) / (float(np.abs(A).max(initial=0.0)) or 1.0) ** 2
         self.normals = program.G / self.length[:, None]
         self._equalities = A
@@ -68,20 +66,7 @@ class PieceMemory:
         self._base = rows @ self._free + np.column_stack([moves, sides])
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: part for name, part in vars(self).items() if name != "_here"} | {"pieces": ()}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        self._here = threading.local()
-
-    @property
-    def solver(self) -> Any:
-        """The solver of this thread; None where it has none yet."""
-        return vars(self._here).get("solver")
-
-    @solver.setter
-    def solver(self, solver: Any) -> None:
-        self._here.solver = solver
+        return vars(self) | {"pieces": ()}
 
     def remember(self, piece: AffinePiece) -> None:
         """Put a piece first; a single assignment, so that threads need no lock."""

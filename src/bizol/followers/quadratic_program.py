@@ -27,6 +27,7 @@ from bizol.structure.pieces import (
 from bizol.structure.protocols import Pieces, SetVariation, Smoothed
 
 OWNER = "QuadraticProgram"
+ROUNDING = 1e-13  # relative: optimality conditions that are violated by less hold
 CORRECTIONS = 50  # exchanges of active constraints before the solver's answer is given up
 PIQP_TOLERANCE = 1e-10
 PIQP_ITERATIONS = 100
@@ -205,6 +206,7 @@ class QuadraticProgram:
         report = ""
         for guess in (self._by_interior_point, self._by_active_set):
             report, tight = guess(x, cost, bound, report)
+            close = None  # a piece that is optimal to the tolerance: the next one may be exact
             for _ in range(CORRECTIONS):
                 try:
                     piece = self._memory.compute_piece(tight)
@@ -212,11 +214,18 @@ class QuadraticProgram:
                     report = f"{report}, but {error}"
                     break
                 solution = piece.at(x)
-                exchange = self._find_violation(solution, piece, bound, margin=-self.tolerance)
+                exchange = self._find_violation(solution, piece, bound, margin=-ROUNDING)
                 if exchange is None:
-                    self._memory.remember(piece)
-                    return self._split(solution, piece)
+                    close = piece
+                    break
+                if self._find_violation(solution, piece, bound, margin=-self.tolerance) is None:
+                    if close is not None:
+                        break
+                    close = piece
                 tight = np.setxor1d(piece.tight, exchange)
+            if close is not None:
+                self._memory.remember(close)
+                return self._split(close.at(x), close)
         raise ResponseError(
             f"QuadraticProgram could not be solved accurately at x = {x}: {report}."
         )
@@ -228,7 +237,15 @@ class QuadraticProgram:
 
         These are the ones with more force than room.
         """
-        solver = self._load_solver(x, cost, bound)
+        import piqp
+
+        solver = piqp.DenseSolver()  # a new one: the digits of one that was used depend on its past
+        solver.settings.eps_abs = PIQP_TOLERANCE
+        solver.settings.eps_rel = PIQP_TOLERANCE
+        solver.settings.max_iter = PIQP_ITERATIONS
+        equalities = (self.A, self.b + self.T @ x) if len(self.A) else (None, None)
+        inequalities = (self._memory.normals, None, bound) if len(bound) else (None, None, None)
+        solver.setup(self.P, cost, *equalities, *inequalities)
         status = str(solver.solve()).rpartition(".")[2]
         report = f"PIQP says {status} after {solver.result.info.iter} iterations"
         if "INFEASIBLE" in report:
@@ -236,27 +253,6 @@ class QuadraticProgram:
         room = bound - self._memory.normals @ solver.result.x
         force = np.asarray(solver.result.z_u)[: len(bound)]
         return report, np.flatnonzero(force > np.maximum(room, 0.0))
-
-    def _load_solver(self, x: Point, cost: Point, bound: Point) -> Any:
-        """Return this thread's PIQP solver with the data at x."""
-        right = self.b + self.T @ x
-        solver = self._memory.solver
-        if solver is not None:
-            equal = {"b": right} if len(self.A) else {}
-            below = {"h_u": bound} if len(bound) else {}
-            solver.update(c=cost, **equal, **below)
-            return solver
-        import piqp
-
-        solver = piqp.DenseSolver()
-        solver.settings.eps_abs = PIQP_TOLERANCE
-        solver.settings.eps_rel = PIQP_TOLERANCE
-        solver.settings.max_iter = PIQP_ITERATIONS
-        equalities = (self.A, right) if len(self.A) else (None, None)
-        inequalities = (self._memory.normals, None, bound) if len(bound) else (None, None, None)
-        solver.setup(self.P, cost, *equalities, *inequalities)
-        self._memory.solver = solver
-        return solver
 
     def _by_active_set(
         self, x: Point, cost: Point, bound: Point, report: str
