@@ -20,6 +20,7 @@ from bizol.methods.foresight.forecasts import (
     Forecast,
     Straight,
     choose,
+    everywhere,
     fit_everywhere,
     latent,
 )
@@ -177,8 +178,64 @@ def test_the_forecast_everywhere_is_followed_only_where_clearly_closer() -> None
         Straight(remember((), np.zeros(2), scale=1.0, most=2)),
         fitted(smooth, points),
     )
-    assert choose(Errors(whole=(1.0, 0.3)), forecasts, None) is forecasts[0]
-    assert choose(Errors(whole=(1.0, 0.2)), forecasts, None) is forecasts[1]
+    near, everywhere = forecasts
+    doubtful, reliable = 1.0, 0.1 * settings.RELIABLE
+    assert choose(Errors(whole=(1.0, 0.6)), forecasts, None, miss=doubtful) is near
+    assert choose(Errors(whole=(1.0, 0.4)), forecasts, None, miss=doubtful) is everywhere
+    assert choose(Errors(whole=(1.0, 4.0)), forecasts, None, miss=reliable) is everywhere
+
+
+# --- kernels of single components
+
+
+def sparse(x: Point) -> Point:
+    """One component depends on the first coordinate, one on the others, one on nothing."""
+    return np.array([np.sin(5 * x[0]), np.cos(3 * x[1] + 4 * x[2]), 1.0])
+
+
+def test_coordinates_that_a_component_does_not_depend_on_do_not_count() -> None:
+    rng = np.random.default_rng(12)
+    points, others = rng.uniform(-0.5, 0.5, (24, 4)), rng.uniform(-0.5, 0.5, (200, 4))
+    found = fitted(sparse, points)
+    halvings = {component: kernel.halvings for component, kernel in found.own.items()}
+    assert halvings[0][0] < min(halvings[0][1:])
+    assert max(halvings[1][1:3]) < min(halvings[1][0], halvings[1][3])
+    expected = np.array([sparse(point) for point in others])
+    off = np.abs(found.responses(others) - expected).mean(axis=0)
+    assert (off[:2] < 0.1).all()
+
+
+def test_without_kernels_of_their_own_the_same_components_are_hardly_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The same answers as in the test before, with one kernel for all components."""
+    monkeypatch.setattr(everywhere, "OWN_DIMENSION", 0)
+    rng = np.random.default_rng(12)
+    points, others = rng.uniform(-0.5, 0.5, (24, 4)), rng.uniform(-0.5, 0.5, (200, 4))
+    found = fitted(sparse, points)
+    assert not found.own
+    expected = np.array([sparse(point) for point in others])
+    assert np.abs(found.responses(others) - expected).mean(axis=0).max() > 0.1
+
+
+def test_components_with_their_own_kernels_agree_with_answers_and_with_their_slopes() -> None:
+    """By value, by many values at once, by slope and by curvature."""
+    rng = np.random.default_rng(13)
+    points = rng.uniform(-0.5, 0.5, (20, 4))
+    fresh = fitted(sparse, points)
+    assert fresh.own
+    for found in (fresh, fresh.drawn(rng)):
+        expected = np.array([sparse(point) for point in points])
+        np.testing.assert_allclose(found.responses(points), expected, atol=1e-3)
+        step, covector, h = rng.uniform(-0.3, 0.3, 4), rng.standard_normal(3), 1e-4
+        whole = found.responses((points[0] + step)[None])[0]
+        np.testing.assert_allclose(found.change(step) + expected[0], whole, atol=1e-9)
+        _, pull_back = found.linearized(step)
+        rows = found.jacobian(step)
+        np.testing.assert_allclose(pull_back(covector), covector @ rows, atol=1e-9)
+        for way, row in zip(np.eye(4), found.curvature(step, covector), strict=True):
+            ends = [found.linearized(step + sign * h * way)[1](covector) for sign in (1, -1)]
+            np.testing.assert_allclose(row, (ends[0] - ends[1]) / (2 * h), rtol=1e-3, atol=1e-3)
 
 
 # --- leaps

@@ -23,7 +23,7 @@ from bizol.methods.foresight.forecasts import (
     judged,
 )
 from bizol.methods.foresight.forecasts.pieces import _in_turn, limits
-from bizol.methods.foresight.planning import planned
+from bizol.methods.foresight.planning import _miss, planned
 from bizol.problem import Anchor
 from bizol.sensitivity import Secant, remember
 from tests.test_forecasts import answer, answers
@@ -264,7 +264,8 @@ def test_no_gain_is_promised_that_the_sharp_forecast_does_not_hold() -> None:
     tried = [(s, planned(s, 1)) for s in states if s.anchor is not None and s.turn == "try"]
     checked = 0
     for state, plan in tried:
-        forecast = choose(state.errors, plan.forecasts, plan.pieces)
+        miss = _miss(state, plan)
+        forecast = choose(state.errors, plan.forecasts, plan.pieces, miss=miss)
         if not plan.trials or not isinstance(forecast, Overlaid):
             continue
         assert state.anchor is not None
@@ -279,3 +280,22 @@ def test_no_gain_is_promised_that_the_sharp_forecast_does_not_hold() -> None:
 def test_answers_of_one_value_have_no_pieces() -> None:
     observed = [answer(point, np.ones(2)) for point in around(np.random.default_rng(0), 20, 3)]
     assert fit_pieces(observed, observed[0]) is None
+
+
+@pytest.mark.parametrize("beyond", [-1, 0, 5])
+def test_a_plane_is_proven_by_more_answers_than_it_has_parameters(beyond: int) -> None:
+    """One plane and its ceiling: with fewer answers below the ceiling, any plane explains them."""
+    rng, n = np.random.default_rng(17), 4
+    slope = rng.standard_normal(n)
+    points: list[Point] = []
+    while len(points) < n + settings.SURPLUS + beyond:
+        point = rng.uniform(-1, 1, n)
+        if slope @ point < 0.3:
+            points.append(point)
+    points += [slope / (slope @ slope) * 0.6, slope / (slope @ slope) * 0.9]
+    observed = answers(lambda x: np.array([min(slope @ x, 0.3)]), np.array(points))
+    pieces = fitted(observed)
+    steps = np.array(points) - points[0]
+    values = np.array([each.response for each in observed])
+    assert pieces.explains(steps, values).all()
+    assert pieces.proven(steps, values).tolist() == [beyond >= 0]

@@ -23,7 +23,7 @@ from rich.console import Console
 from benchmarks.peers.problems import references
 from benchmarks.peers.record import read_record
 from benchmarks.peers.runs import Run, latest, read_runs
-from benchmarks.peers.solvers import PEERS
+from benchmarks.peers.solvers import SOLVERS
 from bizol.arrays import Point
 from bizol.report.figures import OURS, canvas, save
 
@@ -97,7 +97,7 @@ def by_solver(runs: Sequence[Run]) -> dict[str, list[Run]]:
     found: dict[str, list[Run]] = defaultdict(list)
     for run in runs:
         found[run.solver].append(run)
-    return {solver: found[solver] for solver in PEERS if solver in found}
+    return {solver: found[solver] for solver in SOLVERS if solver in found}
 
 
 def table(runs: Sequence[Run]) -> str:

@@ -1,7 +1,7 @@
 """Run every solver on every case and write one line per run; resumes if interrupted.
 
     python -m benchmarks.peers.run --out peers [--quick] [--cases NAME ...] [--solvers NAME ...]
-        [--split report] [--seeds 3] [--jobs 2] [--budget 100] [--limit 300] [--no-record]
+        [--split tune|report|draw] [--seeds 3] [--jobs 2] [--budget 100] [--limit 300] [--no-record]
 
 Runs that are kept in the repository (`benchmarks.peers.record`) are not made again. Then
 `python -m benchmarks.peers.profiles --runs peers/runs.jsonl --out peers` draws the profiles.
@@ -31,11 +31,11 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from benchmarks.peers.problems import Case, build, names
+from benchmarks.peers.problems import DRAWS, Case, build, names
 from benchmarks.peers.record import read_record
 from benchmarks.peers.runs import Job, Run, Status, latest, read_runs
 from benchmarks.peers.sets import sample
-from benchmarks.peers.solvers import PEERS, Oracle, UnsuitableError, run_solver
+from benchmarks.peers.solvers import PEERS, SOLVERS, Oracle, UnsuitableError, run_solver
 
 MULTIPLES = (1, 2, 3, 5, 8, 10, 15, 20, 30, 50, 75, 100)  # of n + 1
 FIXED = (10, 30, 60, 100, 200, 300, 1000)
@@ -71,7 +71,7 @@ def carry_out(job: Job, limit: float = 300.0) -> Run:
     status: Status = "done"
     message = ""
     try:
-        run_solver(PEERS[job.solver], oracle, job.seed)
+        run_solver(SOLVERS[job.solver], oracle, job.seed)
         status = "late" if oracle.late else "done"
     except UnsuitableError as error:
         status, message = "skipped", str(error)
@@ -187,7 +187,7 @@ def _finished(jobs: Sequence[Job], workers: int, limit: float) -> Iterable[Run]:
 
 
 def plan(
-    cases: Sequence[str], solvers: Sequence[str], *, seeds: int, multiple: int, split: str | None
+    cases: Iterable[str], solvers: Sequence[str], *, seeds: int, multiple: int, split: str | None
 ) -> list[Job]:
     """Return the jobs, case by case."""
     jobs = []
@@ -215,11 +215,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--quick", action="store_true", help="six small cases, one seed, 20 (n + 1) queries"
     )
-    parser.add_argument("--cases", nargs="+", choices=names(), metavar="CASE")
+    parser.add_argument("--cases", nargs="+", choices=(*names(), *DRAWS), metavar="CASE")
     parser.add_argument(
-        "--solvers", nargs="+", choices=tuple(PEERS), metavar="SOLVER", default=list(PEERS)
+        "--solvers", nargs="+", choices=tuple(SOLVERS), metavar="SOLVER", default=list(PEERS)
     )
-    parser.add_argument("--split", choices=("tune", "report"))
+    parser.add_argument("--split", choices=("tune", "report", "draw"))
     parser.add_argument("--seeds", type=int, default=None, help="3, or 1 with --quick")
     parser.add_argument(
         "--budget",
@@ -237,14 +237,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     console = Console()
     for solver in options.solvers:
-        if not PEERS[solver].installed:
+        if not SOLVERS[solver].installed:
             console.print(
-                f"{solver} is left out: install {PEERS[solver].package}, or bizol[bench].",
+                f"{solver} is left out: install {SOLVERS[solver].package}, or bizol[bench].",
                 markup=False,
             )
     jobs = plan(
-        options.cases or (QUICK if options.quick else names()),
-        [solver for solver in options.solvers if PEERS[solver].installed],
+        options.cases
+        or (QUICK if options.quick else DRAWS if options.split == "draw" else names()),
+        [solver for solver in options.solvers if SOLVERS[solver].installed],
         seeds=options.seeds or (1 if options.quick else 3),
         multiple=options.budget or (20 if options.quick else 100),
         split=options.split,

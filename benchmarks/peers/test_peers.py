@@ -23,6 +23,7 @@ from benchmarks.peers.runs import Job, read_runs
 from benchmarks.peers.sets import FEASIBLE, project, sample
 from benchmarks.peers.solvers import (
     PEERS,
+    SOLVERS,
     BudgetSpent,
     Oracle,
     Peer,
@@ -30,6 +31,7 @@ from benchmarks.peers.solvers import (
     bayesian,
     run_solver,
 )
+from benchmarks.peers.solvers.ours import ABLATIONS
 
 KINDS = {"box", "simplex", "ball", "polytope"}
 NEEDS_DATA = {"ridge-weights", "elastic-net", "weighted-lasso", "logistic-ridge"}
@@ -204,6 +206,25 @@ def test_a_solver_keeps_the_budget_and_begins_at_the_start(
         assert oracle.best[-1] < case.value(case.start) - 0.1
 
 
+def _trace(solver: str, name: str, multiple: int = 8) -> list[tuple[int, float]]:
+    budget = multiple * (case_of(name).dimension + 1)
+    return run.carry_out(Job(case=name, solver=solver, seed=0, budget=budget)).trace
+
+
+@pytest.mark.parametrize("solver", ABLATIONS)
+def test_the_default_without_a_part_is_another_method_and_the_part_comes_back(solver: str) -> None:
+    """On a case that needs the part."""
+    elsewhere = {
+        "no-pieces": "shelves-all-2",
+        "no-leaps": "shelves-all-2",
+        "no-projections": "shimizu-aiyoshi-1981",
+    }
+    name = elsewhere.get(solver, "allocation-a")
+    whole = _trace("bizol", name)
+    assert _trace(solver, name) != whole
+    assert _trace("bizol", name) == whole
+
+
 def test_the_same_seed_gives_the_same_run() -> None:
     job = Job(case="tracking-n5", solver="slsqp", seed=1, budget=60)
     assert run.carry_out(job).trace == run.carry_out(job).trace
@@ -216,7 +237,7 @@ def test_a_solver_that_crashes_is_recorded_and_keeps_what_it_found(
         oracle.value(np.array([1.0]))  # the solution itself
         raise RuntimeError("no memory left")
 
-    monkeypatch.setitem(PEERS, "random", Peer(solve=crash))
+    monkeypatch.setitem(SOLVERS, "random", Peer(solve=crash))
     record = run.carry_out(Job(case="bard-1988-1", solver="random", seed=0, budget=10))
     assert (record.status, record.message) == ("failed", "RuntimeError: no memory left")
     assert profiles.solved_at(record, 0.1) == 1

@@ -19,11 +19,20 @@ from benchmarks.peers.solvers.oracle import (
     UnsuitableError,
     run_solver,
 )
-from benchmarks.peers.solvers.ours import default, paper, vzo
+from benchmarks.peers.solvers.ours import ABLATIONS, default, paper, vzo
 from benchmarks.peers.solvers.sampling import cma_es, ngopt, random_search, spsa, tpe
 from benchmarks.peers.solvers.structured import dfo_ls, msp, pounders
 
-__all__ = ["PEERS", "BudgetSpent", "Oracle", "Peer", "Solver", "UnsuitableError", "run_solver"]
+__all__ = [
+    "PEERS",
+    "SOLVERS",
+    "BudgetSpent",
+    "Oracle",
+    "Peer",
+    "Solver",
+    "UnsuitableError",
+    "run_solver",
+]
 
 PEERS: dict[str, Peer] = {
     "bizol": Peer(solve=default),
@@ -43,3 +52,6 @@ PEERS: dict[str, Peer] = {
     "tpe": Peer(solve=tpe, package="optuna"),
     "random": Peer(solve=random_search),
 }
+
+# And the default method without one of its parts, for those who name them.
+SOLVERS = PEERS | ABLATIONS

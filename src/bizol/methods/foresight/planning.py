@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from dataclasses import replace
+from math import inf
 
 import numpy as np
 
@@ -20,8 +21,10 @@ from bizol.methods.foresight.forecasts import (
 )
 from bizol.methods.foresight.places import explore
 from bizol.methods.foresight.settings import (
+    CERTAIN,
     FARTHER,
     FITTED,
+    FREQUENT,
     GROWTH,
     NEARBY,
     NEXT_TO_NOTHING,
@@ -91,8 +94,10 @@ def _plan(state: ForesightState, workers: int) -> Plan:
 
 
 def _due(state: ForesightState) -> bool:
-    """Return whether it is time to look for a leap, the later the more have failed."""
-    return state.iteration >= GROWTH * (1 + state.leaps) * state.searched
+    """Return whether it is time to look for a leap, the later the more have just failed."""
+    wait = 2**state.leaps * max(1.0, state.x.size / FREQUENT)
+    since = state.iteration - state.searched
+    return since >= wait and state.iteration >= GROWTH * state.searched
 
 
 def _everywhere(state: ForesightState) -> Everywhere | None:
@@ -107,12 +112,12 @@ def _everywhere(state: ForesightState) -> Everywhere | None:
     return fit_everywhere(state.observed, here, state.space, before=before, age=state.iteration)
 
 
-def _trusted(state: ForesightState, plan: Plan) -> bool:
-    """Return whether the forecast everywhere would have been close at the answers so far."""
+def _miss(state: ForesightState, plan: Plan) -> float:
+    """Return how far the forecast everywhere would have been off at the answers so far."""
     everywhere, anchor = plan.everywhere, state.anchor
     if everywhere is None or anchor is None:
-        return False
-    return everywhere.miss(np.abs(anchor.grad_y) * everywhere.spreads) <= TRUSTED
+        return inf
+    return everywhere.miss(np.abs(anchor.grad_y) * everywhere.spreads)
 
 
 def _worth(state: ForesightState) -> float:
@@ -137,7 +142,9 @@ def _leap(state: ForesightState, exploring: Plan) -> Plan:
     asked, shortest = state.asked, SHORTEST_STEP * state.space.diameter
     assert state.best is not None
     nearby, worth = NEARBY * state.space.diameter, _worth(state)
-    for at_random in (state.leaps > 0, True):
+    unsure = state.leaps > 0 or _miss(state, exploring) > CERTAIN
+    ways = [False, True] if state.turn == "leap" and not unsure else [unsure]
+    for at_random in ways:
         forecast = _with_proven(
             state, everywhere.drawn(rng) if at_random else everywhere, exploring
         )
@@ -168,9 +175,10 @@ def _with_proven(
 def _with_trials(state: ForesightState, exploring: Plan) -> Plan:
     """Return the plan with trials first, where a forecast sees a way down."""
     forecasts, workers = exploring.forecasts, exploring.workers
-    forecast = choose(state.errors, forecasts, exploring.pieces)
+    miss = _miss(state, exploring)
+    forecast = choose(state.errors, forecasts, exploring.pieces, miss=miss)
     found = _first_trial(state, forecast)
-    if _due(state) and _trusted(state, exploring):
+    if _due(state) and miss <= TRUSTED:
         leap = _leap(state, exploring)
         least = 0.0 if found is None else FARTHER * found[1]
         if leap.leap and leap.gain > max(least, _worth(state)):

@@ -55,9 +55,11 @@ BEND = 0.1  # how readily differences are explained by curvature, ρ
 REMAINDER = 1e-4  # how much of the farther answers a quadratic leaves unexplained, τ
 FORGETTING = 0.8  # the share of an error that still counts after one more answer
 LARGEST_ERROR = 2  # times the change of the response: worse is not told apart
-# Pieces are taken, and the forecast everywhere is followed, where their squared error is below
-CLEARLY = 0.25  # this share of the others',
-WITNESSES = 3  # and pieces where so many answers have shown it: fewer agree with anything
+CLEARLY = 0.25  # the share of the others' squared error below which pieces are taken,
+WITNESSES = 3  # where so many answers have shown it: fewer agree with anything
+# The squared error of the forecast everywhere counts so many times, and less where it is off by
+DOUBT = 2
+RELIABLE = 0.3  # a smaller share of what answers differ by, when they are left out
 
 # --- pieces
 
@@ -88,6 +90,11 @@ TRENDS = (0.1, 10.0, 1000.0)  # variances of the slopes of a trend
 BENDS = (0.0, 100.0, 10_000.0)  # variances of its curvatures
 NOISES = (1e-11, 1e-8, 1e-5, 1e-2)  # variances of what the kernel does not explain
 JURORS = 10  # components that decide which kernel it is: those that matter most to φ
+OWN_DIMENSION = 12  # up to it, components have kernels of their own: sweeps take n² k³ operations,
+OWN = 12  # so many of them: those that matter most to φ
+OWN_SWEEPS = 3  # over the choices of such a kernel
+IRRELEVANT = 5  # halvings of a coordinate at which it does not count at all
+PREFERENCE = 0.5  # of the logarithm of the likelihood: more likely by less is not preferred
 REFIT = 1.05  # times the iterations at the last fit: then it is fitted anew where it is not closest
 HIDDEN = 10  # rounds in which answers at a limit find their places beyond it, at most
 FEATURES = 200  # waves of a random response
@@ -95,14 +102,18 @@ FEATURES = 200  # waves of a random response
 # --- leaps
 
 # Leaving answers out, the forecast everywhere is off by at most so much of what they differ by, for
-TRUSTED = 1.0  # a leap amid a descent, which comes after
+TRUSTED = 1.0  # a leap amid a descent,
+CERTAIN = 0.1  # and one to where φ is expected to be lowest, not through a random response;
 GROWTH = 1.15  # times the iterations at the last search for one, or for a kernel,
+FREQUENT = 6  # after a leap, up to this n one query must pass, beyond it n times as many, and twice
+# as many after each that failed: where X is large, few leaps lead to where nobody has been
 NEARBY = 0.05  # a random response is followed to a place so far from the best decision
 FARTHER = 2  # times the gain that a trial promises
 LEAPS = 2  # leaps that fail before a descent begins elsewhere: one expected, one random
-SCATTERED = 128  # decisions anywhere in X, of which the best
-BEGINNINGS = 2  # that are apart
-APART_FROM = 0.1  # by so much begin descents through the forecast
+SCATTERED = 500  # decisions anywhere in X, of which the best
+BEGINNINGS = 10  # that are apart
+APART_FROM = 0.03  # by so much begin descents through the forecast, until there are
+ENOUGH_ENDS = (2, 2)  # a + b w of them for w places where they have ended
 REDRAWN = 3  # new values of every coordinate of the best decision found, then,
 REDRAWS = 2  # as long as that gains something, at most so often
 

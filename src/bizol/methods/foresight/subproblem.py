@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from math import inf, isfinite
@@ -24,6 +24,7 @@ from bizol.methods.foresight.settings import (
     COARSE,
     COSTLY,
     DIFFERENCE,
+    ENOUGH_ENDS,
     FEW_ROUNDS,
     LEAP,
     NEWTON_DIMENSION,
@@ -104,18 +105,11 @@ def search(
     points = np.array(found)
     with np.errstate(all="ignore"):
         values = _values(state, forecast, points)
-        begun: list[int] = []
-        for index in np.argsort(values, kind="stable"):
-            if all(
-                np.linalg.norm(points[index] - points[other]) > APART_FROM * space.diameter
-                for other in begun
-            ):
-                begun.append(int(index))
-            if len(begun) == BEGINNINGS:
+        ends: list[tuple[Point, float]] = []
+        for first in _apart(space, points[np.argsort(values, kind="stable")]):
+            ends.append(_minimize(state, forecast, first, COARSE, steps=SEARCHING))
+            if len(ends) >= ENOUGH_ENDS[0] + ENOUGH_ENDS[1] * _distinct(space, ends):
                 break
-        ends = [
-            _minimize(state, forecast, points[index], COARSE, steps=SEARCHING) for index in begun
-        ]
         place, value = min(ends, key=lambda end: end[1])
         for _ in range(REDRAWS):
             points = _redraw(space, place, rng)
@@ -125,6 +119,22 @@ def search(
                 break
             place, value = again
         return _minimize(state, forecast, place, TEMPERATURES)
+
+
+def _apart(space: InUnits, points: Points) -> Iterator[Point]:
+    """Yield the first points, but those next to one before."""
+    found = points[:0]
+    for point in points:
+        if (np.linalg.norm(found - point, axis=1) > APART_FROM * space.diameter).all():
+            found = np.vstack([found, point])
+            yield point
+        if len(found) == BEGINNINGS:
+            return
+
+
+def _distinct(space: InUnits, ends: list[tuple[Point, float]]) -> int:
+    """Return how many of the ends of descents are not next to one before."""
+    return len(list(_apart(space, np.array([place for place, _ in ends]))))
 
 
 def _redraw(space: InUnits, place: Point, rng: np.random.Generator) -> Points:

@@ -1,17 +1,18 @@
 """The forecast of the response everywhere in X, from all answers at once.
 
-Every component is a Gaussian process with one shared kernel: a trend of at most second degree and
-what is left of it, smooth or rough, over some length (C. Rasmussen and C. Williams, 2006). Which
-kernel it is, the answers say: the one that makes them most likely. A quadratic response is
-recognized in this way, as its trend leaves nothing. Where answers repeat a limit, what the
-component would be without it is what the other answers say, but beyond the limit.
+Every component is a Gaussian process: a trend of at most second degree and what is left of it,
+smooth or rough, over some length (C. Rasmussen and C. Williams, 2006). Which kernel it is, the
+answers say: the one that makes them most likely. A quadratic response is recognized in this way, as
+its trend leaves nothing. All components share one kernel, but for those that matter most to φ:
+where X is small, each of these has its own, in which coordinates that it does not depend on do not
+count. Where answers repeat a limit, what the component would be without it is what the other
+answers say, but beyond the limit.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from math import inf, pi
 from typing import NamedTuple, final
 
 import numpy as np
@@ -19,49 +20,29 @@ from numpy.typing import NDArray
 
 from bizol.arrays import Point, Points, Responses
 from bizol.feasible_sets.composition import InUnits
+from bizol.methods.foresight.forecasts.gaussian import Processes
 from bizol.methods.foresight.forecasts.hinges import Matrix
 from bizol.methods.foresight.forecasts.kernels import (
-    CONSTANT,
-    FAMILIES,
     Kernel,
+    Pairs,
     factorize,
     most_likely,
-    solve,
-    squared_distances,
-    whiten,
+    own_kernel,
 )
 from bizol.methods.foresight.forecasts.latent import Known
 from bizol.methods.foresight.forecasts.protocol import Kinks, PullBack
 from bizol.methods.foresight.settings import (
-    BENDS,
     EVERYWHERE_ANSWERS,
     EVERYWHERE_DIMENSION,
     EVERYWHERE_WORK,
-    FEATURES,
     GROWTH,
     JURORS,
-    LENGTHS,
     NOISES,
-    TRENDS,
+    OWN,
+    OWN_DIMENSION,
 )
 from bizol.problem import Anchor
 from bizol.records import assign
-
-
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class Draw:
-    """One function of those the answers leave possible: random waves and a random plane."""
-
-    waves: Matrix  # (f, n)
-    phases: Point  # (f,)
-    heights: Matrix  # (f, m)
-    slopes: Matrix  # (n, m)
-
-    def values(self, points: Points) -> Matrix:
-        """Return the function before it knows the answers (k, m)."""
-        waves = np.cos(points @ self.waves.T + self.phases)
-        return np.asarray(waves @ self.heights + points @ self.slopes)
 
 
 class _Unlimited(NamedTuple):
@@ -74,30 +55,35 @@ class _Unlimited(NamedTuple):
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Everywhere:
-    """The forecast of the response from all answers, of all components at once.
+class Part:
+    """Some components of the response, as multiples of σ above μ."""
 
-    Without limits, ŷ_j(u) = μ_j + σ_j Σ_i k(u, x_i) α_ij.
+    components: NDArray[np.intp]
+    processes: Processes
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Everywhere:
+    """The forecast of the response from all answers.
+
+    Without limits, ŷ_j(u) = μ_j + σ_j p_j(u) with Gaussian processes p_j.
     """
 
-    kernel: Kernel
-    points: Points  # (k, n), x_i in units of the diameter of X, around its center
-    weights: Matrix  # α (k, m)
-    latent: Matrix  # (k, m), the answers as multiples of σ above μ; beyond the limits where at one
-    factor: Matrix  # of the matrix of the kernel's values, lower triangle
+    kernel: Kernel  # that components share
+    points: Points  # (k, n), answers in units of the diameter of X, around its center
+    parts: tuple[Part, ...]
     means: Point  # μ (m,)
     spreads: Point  # σ (m,)
     floors: Point  # (m,), −inf where there is none
     ceilings: Point  # (m,)
-    variances: Point  # (m,)
     center: Point
     diameter: float
     at: Point  # x, in units
     start: Point  # y(x) (m,)
     fitted: int  # the iteration of the latest answers
-    looked: int  # the iteration in which the kernel was chosen
+    looked: int  # the iteration in which kernels were chosen
     temperature: float = 0.0
-    draw: Draw | None = None
     kinked: bool = field(init=False)  # whether there are limits
     # The latest step and what is there: several things are asked of it in turn.
     _latest: tuple[Point, _Unlimited] | None = field(init=False, repr=False, default=None)
@@ -111,6 +97,26 @@ class Everywhere:
         """How many answers the forecast was fitted to."""
         return len(self.points)
 
+    @property
+    def latent(self) -> Matrix:
+        """The answers (k, m) as multiples of σ above μ; beyond the limits where at one."""
+        return self._whole([part.processes.latent for part in self.parts])
+
+    @property
+    def own(self) -> dict[int, Kernel]:
+        """The components that have a kernel of their own, and these kernels."""
+        found: dict[int, Kernel] = {}
+        for part in self.parts[1:]:
+            found.update(zip(part.components.tolist(), part.processes.kernels, strict=True))
+        return found
+
+    def _whole(self, parts: Sequence[Matrix]) -> Matrix:
+        """Return the columns of all parts, each in its place."""
+        whole = np.empty((len(parts[0]), len(self.means)))
+        for part, columns in zip(self.parts, parts, strict=True):
+            whole[:, part.components] = columns
+        return whole
+
     def change(self, step: Point) -> Point:
         """Return the expected y(x + step) − y(x)."""
         return self.linearized(step)[0]
@@ -121,38 +127,33 @@ class Everywhere:
         response, inside = self._between_limits(there.response)
         return response - self.start, lambda covector: there.pull_back(covector * inside)
 
+    def _place(self, step: Point) -> Point:
+        return (self.at + step - self.center) / self.diameter
+
     def _unlimited(self, step: Point) -> _Unlimited:
         """Return the response without limits."""
         if self._latest is not None and np.array_equal(self._latest[0], step):
             return self._latest[1]
-        u = (self.at + step - self.center) / self.diameter
-        offsets = u - self.points
-        along = self.points @ u
-        squares = np.einsum("kn,kn->k", offsets, offsets)
-        rough, slope = self.kernel.rough(squares)
-        a, b = TRENDS[self.kernel.trend], BENDS[self.kernel.bend]
-        value = (rough + CONSTANT + along * (a + b * along)) @ self.weights
-        draw = self.draw
-        if draw is not None:
-            angles = draw.waves @ u + draw.phases
-            value = value + np.cos(angles) @ draw.heights + u @ draw.slopes
+        u = self._place(step)
+        seen = [(part.components, part.processes.look(u)) for part in self.parts]
+        value = np.empty(len(self.means))
+        for components, each in seen:
+            value[components] = each.values
 
         def pull_back(covector: Point) -> Point:
             matter = covector * self.spreads
-            each = self.weights @ matter
-            back = (each * slope) @ offsets + (each * (a + 2 * b * along)) @ self.points
-            if draw is not None:
-                back = back - (np.sin(angles) * (draw.heights @ matter)) @ draw.waves
-                back = back + draw.slopes @ matter
-            return np.asarray(back / self.diameter)
+            parts = [each.pull_back(matter[components]) for components, each in seen]
+            return np.asarray(sum(parts) / self.diameter)
 
         def gradients(which: NDArray[np.intp]) -> Matrix:
-            each = self.weights.T[which]
-            back = (each * slope) @ offsets + (each * (a + 2 * b * along)) @ self.points
-            if draw is not None:
-                back = back - (np.sin(angles) * draw.heights.T[which]) @ draw.waves
-                back = back + draw.slopes.T[which]
-            return np.asarray(self.spreads[which, None] * back / self.diameter)
+            if len(seen) == 1:
+                rows = seen[0][1].gradients(which)
+            else:
+                rows = np.empty((len(which), len(u)))
+                for components, each in seen:
+                    there, places = np.nonzero(which[:, None] == components)
+                    rows[there] = each.gradients(places)
+            return np.asarray(self.spreads[which, None] * rows / self.diameter)
 
         found = _Unlimited(self.means + self.spreads * value, pull_back, gradients)
         assign(self, _latest=(step, found))
@@ -189,19 +190,9 @@ class Everywhere:
     def curvature(self, step: Point, covector: Point) -> Points:
         """Return Σ_j d_j ∇²ŷ_j at x + step, without that of the limits."""
         _, inside = self._between_limits(self._unlimited(step).response)
-        u = (self.at + step - self.center) / self.diameter
-        offsets = u - self.points
-        slope, bend = self.kernel.bends(np.einsum("kn,kn->k", offsets, offsets))
-        matter = covector * inside * self.spreads
-        each = self.weights @ matter
-        whole = (offsets.T * (each * bend)) @ offsets
-        whole += 2 * BENDS[self.kernel.bend] * (self.points.T * each) @ self.points
-        whole += (each @ slope) * np.eye(len(step))
-        if self.draw is not None:
-            waves = self.draw.waves
-            heights = np.cos(waves @ u + self.draw.phases) * (self.draw.heights @ matter)
-            whole -= (waves.T * heights) @ waves
-        return np.asarray(whole / self.diameter**2)
+        u, matter = self._place(step), covector * inside * self.spreads
+        parts = [part.processes.curvature(u, matter[part.components]) for part in self.parts]
+        return np.asarray(sum(parts) / self.diameter**2)
 
     def _soft(self, which: NDArray[np.intp]) -> Point:
         return np.asarray(np.maximum(self.temperature * self.spreads[which] / 2, 1e-150) ** 2)
@@ -213,9 +204,7 @@ class Everywhere:
 
     def latents(self, points: Points) -> Matrix:
         """Return the expected responses without limits, as multiples of σ above μ."""
-        values = self.kernel.values(squared_distances(points, self.points), points @ self.points.T)
-        values = values @ self.weights
-        return values if self.draw is None else values + self.draw.values(points)
+        return self._whole([part.processes.values(points) for part in self.parts])
 
     def _between_limits(self, value: Point) -> tuple[Point, Point | float]:
         """Return the response between its limits, and its derivative; smooth with a temperature."""
@@ -244,30 +233,15 @@ class Everywhere:
 
         Relative to how much the answers differ; by leaving out one after the other.
         """
-        inverse = whiten(self.factor, np.eye(len(self.factor)))
-        precision = np.einsum("ik,ik->k", inverse, inverse)  # the diagonal of K⁻¹
-        off = self.weights / precision[:, None] * matters
-        size = (self.latent - self.latent.mean(axis=0)) * matters
+        off = self._whole([part.processes.left_out() for part in self.parts]) * matters
+        latent = self.latent
+        size = (latent - latent.mean(axis=0)) * matters
         return float(np.linalg.norm(off) / max(float(np.linalg.norm(size)), 1e-300))
 
     def drawn(self, rng: np.random.Generator) -> Everywhere:
-        """Return one of the responses that the answers leave possible.
-
-        A random function of the kernel, corrected by what it misses of the answers (J. Wilson et
-        al., 2020). The curvature of the trend is not random: answers determine it first.
-        """
-        n, m = self.points.shape[1], self.weights.shape[1]
-        family, length = FAMILIES[self.kernel.family], LENGTHS[self.kernel.length]
-        waves = rng.standard_normal((FEATURES, n)) / length
-        if family < inf:
-            waves /= np.sqrt(rng.gamma(family, 1 / family, (FEATURES, 1)))
-        phases = rng.uniform(0, 2 * pi, FEATURES)
-        sizes = np.sqrt(self.variances)
-        heights = rng.standard_normal((FEATURES, m)) * np.sqrt(2 / FEATURES) * sizes
-        slopes = rng.standard_normal((n, m)) * np.sqrt(TRENDS[self.kernel.trend]) * sizes
-        draw = Draw(waves, phases, heights, slopes)
-        weights = solve(self.factor, whiten(self.factor, self.latent - draw.values(self.points)))
-        return replace(self, draw=draw, weights=weights)
+        """Return one of the responses that the answers leave possible."""
+        parts = [replace(part, processes=part.processes.drawn(rng)) for part in self.parts]
+        return replace(self, parts=tuple(parts))
 
 
 def fit_everywhere(
@@ -284,7 +258,7 @@ def fit_everywhere(
         observed: the answers so far, the oldest first.
         here: the decision, and the answer there.
         space: X in the method's units.
-        before: the forecast as it was before; its kernel is kept for some time.
+        before: the forecast as it was before; its kernels are kept for some time.
         age: how many iterations there were.
 
     """
@@ -297,41 +271,33 @@ def fit_everywhere(
     places = np.array([each.at for each in chosen]) / space.units
     points = (places - space.center) / space.diameter
     known = Known.gather(places, np.array([each.response for each in chosen]))
-    kernel = Kernel() if before is None else before.kernel
-    squares, products = squared_distances(points, points), points @ points.T
     first = np.argsort(-np.abs(here.grad_y) * known.spreads, kind="stable")
     if before is not None:
         known = known.compared(before, points)
+    pairs = Pairs(points)
+    kernel, own = (Kernel(), {}) if before is None else (before.kernel, before.own)
     look = before is None or age >= GROWTH * before.looked
     if look:
         jurors = first[:JURORS]
-        latent = known.beyond(kernel.matrix(squares, products, noise=NOISES[1]), jurors)
-        kernel = most_likely(kernel, squares, products, latent[:, jurors])
-    matrix = kernel.matrix(squares, products)
-    factor = factorize(matrix)
-    while factor is None and kernel.noise + 1 < len(NOISES):
-        kernel = replace(kernel, noise=kernel.noise + 1)
-        matrix = kernel.matrix(squares, products)
-        factor = factorize(matrix)
-    if factor is None:
+        latent = known.beyond(kernel.matrix(pairs, noise=NOISES[1]), jurors)
+        kernel = most_likely(kernel, pairs, latent[:, jurors])
+        some = first[:OWN].tolist() if n <= OWN_DIMENSION else []
+        own = {
+            each: own_kernel(_candidates(kernel, own.get(each)), pairs, latent[:, each])
+            for each in sorted(some)
+        }
+        own = {each: found for each, found in own.items() if found != kernel}
+    parts = _parts(known, pairs, (kernel, own), first, look=look)
+    if parts is None:
         return None
-    # Where limits are the same as before, answers are where they were expected; now and then all
-    # that matter are looked at again.
-    order = np.argsort(~known.moved[first], kind="stable")
-    again = first[order][: JURORS if look else min(JURORS, int(known.moved.sum()))]
-    latent = known.beyond(matrix, again)
-    white = whiten(factor, latent)
     return Everywhere(
-        kernel=kernel,
+        kernel=parts[0].processes.kernels[0],
         points=points,
-        weights=solve(factor, white),
-        latent=latent,
-        factor=factor,
+        parts=parts,
         means=known.means,
         spreads=known.spreads,
         floors=known.floors,
         ceilings=known.ceilings,
-        variances=(white**2).mean(axis=0),
         center=space.center,
         diameter=space.diameter,
         at=here.at / space.units,
@@ -339,6 +305,64 @@ def fit_everywhere(
         fitted=age,
         looked=age if look or before is None else before.looked,
     )
+
+
+def _candidates(shared: Kernel, before: Kernel | None) -> list[Kernel]:
+    """Return from which kernels one component looks for its own."""
+    near = shared if before is None else replace(before, family=shared.family)
+    return [near, Kernel(family=shared.family)]
+
+
+def _parts(
+    known: Known,
+    pairs: Pairs,
+    kernels: tuple[Kernel, dict[int, Kernel]],
+    first: NDArray[np.intp],
+    *,
+    look: bool,
+) -> tuple[Part, ...] | None:
+    """Return the Gaussian processes; None where numbers do not allow it.
+
+    Where limits are the same as before, answers are where they were expected; now and then all
+    components that matter are looked at again.
+    """
+    shared, own = kernels
+    order = np.argsort(~known.moved[first], kind="stable")
+    again = first[order][: JURORS if look else min(JURORS, int(known.moved.sum()))]
+    found = _factorized(shared, pairs)
+    if found is None:
+        return None
+    alone, factors, columns = [], [], []
+    for component, kernel in own.items():
+        made = _factorized(kernel, pairs)
+        if made is None:
+            continue
+        latent = known.latent
+        if look or known.moved[component]:
+            latent = known.beyond(made[0].matrix(pairs), np.array([component]))
+        alone.append((component, made[0]))
+        factors.append(made[1])
+        columns.append(latent[:, component])
+    some = np.array([component for component, _ in alone], dtype=np.intp)
+    rest = np.setdiff1d(np.arange(len(known.means)), some)
+    latent = known.beyond(found[0].matrix(pairs), np.setdiff1d(again, some))
+    parts = [
+        Part(rest, Processes.fit((found[0],), pairs.points, [found[1]], latent[:, rest])),
+    ]
+    if alone:
+        kernels_ = tuple(kernel for _, kernel in alone)
+        processes = Processes.fit(kernels_, pairs.points, factors, np.column_stack(columns))
+        parts.append(Part(some, processes))
+    return tuple(parts)
+
+
+def _factorized(kernel: Kernel, pairs: Pairs) -> tuple[Kernel, Matrix] | None:
+    """Return the kernel, with more noise if need be, and the factor of its matrix."""
+    factor = factorize(kernel.matrix(pairs))
+    while factor is None and kernel.noise + 1 < len(NOISES):
+        kernel = replace(kernel, noise=kernel.noise + 1)
+        factor = factorize(kernel.matrix(pairs))
+    return None if factor is None else (kernel, factor)
 
 
 def _some(observed: Sequence[Anchor], here: Anchor, units: Point) -> list[Anchor]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import final
 
 import numpy as np
@@ -14,7 +15,14 @@ from bizol.methods.foresight.forecasts.everywhere import Everywhere
 from bizol.methods.foresight.forecasts.overlaid import Overlaid
 from bizol.methods.foresight.forecasts.pieces import Pieces
 from bizol.methods.foresight.forecasts.protocol import Forecast
-from bizol.methods.foresight.settings import CLEARLY, FORGETTING, LARGEST_ERROR, WITNESSES
+from bizol.methods.foresight.settings import (
+    CLEARLY,
+    DOUBT,
+    FORGETTING,
+    LARGEST_ERROR,
+    RELIABLE,
+    WITNESSES,
+)
 from bizol.problem import Anchor
 
 
@@ -64,15 +72,19 @@ def judged(
     return Errors(whole, each, witnesses)
 
 
-def choose(errors: Errors, forecasts: Sequence[Forecast], pieces: Pieces | None) -> Forecast:
+def choose(
+    errors: Errors, forecasts: Sequence[Forecast], pieces: Pieces | None, *, miss: float = inf
+) -> Forecast:
     """Return the best forecast, with pieces for the components where these were clearly closer.
 
     Forecasts compete with their pieces in place. One that looks far away is followed only where it
-    was clearly closer than those that look nearby.
+    was clearly closer than those that look nearby; how much, depends on how far it is off at
+    answers that are left out, relative to how much they differ (`miss`).
     """
     if len(errors.whole) != len(forecasts):
         return forecasts[0]
-    doubt = [1 / CLEARLY if isinstance(each, Everywhere) else 1.0 for each in forecasts]
+    doubtful = DOUBT * min(1.0, miss / RELIABLE)
+    doubt = [doubtful if isinstance(each, Everywhere) else 1.0 for each in forecasts]
     each = errors.each
     known = pieces is not None and errors.witnesses >= WITNESSES
     if pieces is None or each is None or not known or len(each) != len(forecasts) + 1:
