@@ -189,13 +189,13 @@ def test_the_steps_of_the_method_are_enough_for_twenty_kinks() -> None:
 
 
 def test_a_round_region_is_cut_where_its_boundary_is() -> None:
-    """The minimizer over a ball of a quadratic that is lowest outside: (H + λ I) u = −g, ‖u‖ = r."""
+    """Where a quadratic is lowest outside of a ball: (H + λ I) u = −g and ‖u‖ = r."""
     rng, n, radius = np.random.default_rng(4), 6, 0.7
     root = rng.standard_normal((n, n))
     hessian, gradient = root @ root.T / n + 0.1 * np.eye(n), 3 * rng.standard_normal(n)
 
     def there(multiplier: float) -> Point:
-        return np.linalg.solve(hessian + multiplier * np.eye(n), -gradient)
+        return np.asarray(np.linalg.solve(hessian + multiplier * np.eye(n), -gradient))
 
     multiplier = brentq(lambda each: float(np.linalg.norm(there(each))) - radius, 0.0, 1e3)
     region = region_around(bizol.Ball(np.zeros(n), radius), np.zeros(n), 10.0)

@@ -92,6 +92,7 @@ NOISES = (1e-11, 1e-8, 1e-5, 1e-2)  # variances of what the kernel does not expl
 JURORS = 10  # components that decide which kernel it is: those that matter most to φ
 OWN_DIMENSION = 12  # up to it, components have kernels of their own: sweeps take n² k³ operations,
 OWN = 12  # so many of them: those that matter most to φ
+OWN_SEARCHED = 5  # times n + 1 answers: with more, the kernel before is right and only refined
 OWN_SWEEPS = 3  # over the choices of such a kernel
 IRRELEVANT = 5  # halvings of a coordinate at which it does not count at all
 PREFERENCE = 0.5  # of the logarithm of the likelihood: more likely by less is not preferred

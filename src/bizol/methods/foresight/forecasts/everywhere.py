@@ -40,6 +40,7 @@ from bizol.methods.foresight.settings import (
     NOISES,
     OWN,
     OWN_DIMENSION,
+    OWN_SEARCHED,
 )
 from bizol.problem import Anchor
 from bizol.records import assign
@@ -283,7 +284,9 @@ def fit_everywhere(
         kernel = most_likely(kernel, pairs, latent[:, jurors])
         some = first[:OWN].tolist() if n <= OWN_DIMENSION else []
         own = {
-            each: own_kernel(_candidates(kernel, own.get(each)), pairs, latent[:, each])
+            each: own_kernel(
+                _candidates(kernel, own.get(each), len(points), n), pairs, latent[:, each]
+            )
             for each in sorted(some)
         }
         own = {each: found for each, found in own.items() if found != kernel}
@@ -307,10 +310,11 @@ def fit_everywhere(
     )
 
 
-def _candidates(shared: Kernel, before: Kernel | None) -> list[Kernel]:
-    """Return from which kernels one component looks for its own."""
+def _candidates(shared: Kernel, before: Kernel | None, size: int, n: int) -> list[Kernel]:
+    """Return from which kernels one component looks for its own, given so many answers."""
     near = shared if before is None else replace(before, family=shared.family)
-    return [near, Kernel(family=shared.family)]
+    few = size <= OWN_SEARCHED * (n + 1)
+    return [near, Kernel(family=shared.family)] if few else [near]
 
 
 def _parts(

@@ -144,16 +144,21 @@ def factorize(matrix: Matrix) -> Matrix | None:
 
 def whiten(factor: Matrix, values: Matrix) -> Matrix:
     """Return L⁻¹ values."""
-    from scipy.linalg import solve_triangular
-
-    return np.asarray(solve_triangular(factor, values, lower=True, check_finite=False))
+    return _substitute(factor, values, transposed=1)
 
 
 def solve(factor: Matrix, white: Matrix) -> Matrix:
     """Return L⁻ᵀ white."""
-    from scipy.linalg import solve_triangular
+    return _substitute(factor, white, transposed=0)
 
-    return np.asarray(solve_triangular(factor, white, lower=True, trans="T", check_finite=False))
+
+def _substitute(factor: Matrix, values: Matrix, *, transposed: int) -> Matrix:
+    from scipy.linalg.lapack import dtrtrs  # for small matrices its caller in SciPy costs more
+
+    if not values.size:
+        return values
+    found, _ = dtrtrs(factor.T, values.reshape(len(factor), -1), lower=0, trans=transposed)
+    return np.asarray(found.reshape(values.shape))
 
 
 @final
