@@ -945,20 +945,26 @@ def test_a_budget_that_does_not_cover_retries_ends_the_run_before_they_are_asked
     ],
 )
 def test_every_two_point_method_goes_on_without_what_failed(method: Any) -> None:
-    runs = [
-        bizol.minimize(
-            saturated(response=Unreliable(0.2)),
-            method=method,
-            budget=300,
-            seed=seed,
-            retries=Retries(follower=0, wait=0),
-            workers=workers,
-        )
-        for seed, workers in ((1, None), (1, 4))
-    ]
-    assert runs[0].unanswered > 10
-    assert runs[0].iterations > 20 or runs[0].status is Status.UNANSWERED
-    assert same(*runs)
+    """A run ends where its anchor fails for good, which one in five does. Of sixteen seeds, some run
+    goes beyond three iterations with a chance of 99.98 %."""
+    unanswered, iterations = 0, 0
+    for seed in range(16):
+        runs = [
+            bizol.minimize(
+                saturated(response=Unreliable(0.2)),
+                method=method,
+                budget=100,
+                seed=seed,
+                retries=Retries(follower=0, wait=0),
+                workers=workers,
+            )
+            for workers in (None, 4)
+        ]
+        assert same(*runs)
+        unanswered += runs[0].unanswered
+        iterations = max(iterations, runs[0].iterations)
+    assert unanswered > 20
+    assert iterations > 3
 
 
 def test_the_estimate_stays_unbiased_when_a_fifth_of_the_queries_fail() -> None:
