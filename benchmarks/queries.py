@@ -227,19 +227,32 @@ def noisy(console: Console) -> None:
     console.print(table)
 
 
-def cost(n: int, m: int, budget: int) -> None:
-    """Print the milliseconds per query without the follower, and the megabytes at the peak."""
+def cost(n: int, m: int, budget: int, kind: str = "box") -> None:
+    """Print the milliseconds per query without the follower, of the last fifth, and megabytes.
+
+    The megabytes are those at the peak, beyond the problem's own.
+    """
     rng = np.random.default_rng(0)
     matrix, wanted = rng.standard_normal((m, n)) / np.sqrt(n), rng.standard_normal(m)
-    asking = 0.0
+    asking, asked, late = 0.0, 0, (0.0, 0.0)
 
     def follower(x: Point) -> Point:
-        nonlocal asking
+        nonlocal asking, asked, late
         begun = process_time()
         y = np.asarray(np.clip(matrix @ x, -0.8, 0.8))
-        asking += process_time() - begun
+        asking, asked = asking + process_time() - begun, asked + 1
+        if asked == budget - budget // 5:
+            late = begun, asking
         return y
 
+    lower, upper = -np.ones(n), np.ones(n)
+    rows = rng.standard_normal((20, n))
+    sets: dict[str, bizol.FeasibleSet] = {
+        "box": bizol.Box(lower, upper),
+        "polytope, 20 rows": bizol.Polytope(
+            A_ub=rows, b_ub=np.linalg.norm(rows, axis=1) / 2, lower=lower, upper=upper
+        ),
+    }
     problem = bizol.Problem(
         bizol.Objective(
             lambda x, y: float((y - wanted) @ (y - wanted) / 2 + x @ x / 20),
@@ -247,31 +260,42 @@ def cost(n: int, m: int, budget: int) -> None:
             lambda x, y: y - wanted,
         ),
         follower,
-        bizol.Box(-np.ones(n), np.ones(n)),
+        sets[kind],
     )
     before, begun = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, process_time()
     bizol.minimize(problem, budget=budget, seed=0)
-    spent = process_time() - begun - asking
+    end = process_time()
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1e3
-    print(f"{1e3 * spent / budget:.2f} {grown:.0f}")
+    whole = (end - begun - asking) / budget
+    last = (end - late[0] - (asking - late[1])) / (budget // 5)
+    print(f"{1e3 * whole:.1f} {1e3 * last:.1f} {grown:.0f}")
 
 
 def costs(console: Console) -> None:
     """Print what a query costs in a fresh process on one thread, for small and large problems."""
     table = Table(
+        "X",
         "n, m",
         "queries",
         "ms per query (CPU, without the follower)",
+        "of the last fifth",
         "MB at the peak, beyond the problem",
     )
-    for n, m, budget in ((20, 200, 1000), (100, 1000, 1000), (1000, 10_000, 1200)):
-        code = f"from benchmarks.queries import cost; cost({n}, {m}, {budget})"
+    for kind, n, m, budget in (
+        ("box", 3, 10, 20_000),
+        ("box", 20, 200, 1000),
+        ("polytope, 20 rows", 20, 200, 1000),
+        ("box", 100, 1000, 1000),
+        ("box", 1000, 10_000, 1200),
+        ("box", 1000, 10, 2000),
+    ):
+        code = f"from benchmarks.queries import cost; cost({n}, {m}, {budget}, {kind!r})"
         # On one thread: those that wait would count as work.
         one = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
         out = subprocess.run(
             [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=one
         )
-        table.add_row(f"{n}, {m}", f"{budget}", *out.stdout.split())
+        table.add_row(kind, f"{n}, {m}", f"{budget}", *out.stdout.split())
     console.print(table)
 
 

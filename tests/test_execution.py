@@ -945,7 +945,7 @@ def test_a_budget_that_does_not_cover_retries_ends_the_run_before_they_are_asked
     ],
 )
 def test_every_two_point_method_goes_on_without_what_failed(method: Any) -> None:
-    """A run ends where its anchor fails for good, which one in five does. Of sixteen seeds, some run
+    """A run ends where its anchor fails for good, as one in five does. Of sixteen seeds, some run
     goes beyond three iterations with a chance of 99.98 %."""
     unanswered, iterations = 0, 0
     for seed in range(16):

@@ -106,11 +106,11 @@ class Processes:
         )
         tilt = a + 2 * b * along
         alpha = self.weights.T
-        values = ((value + CONSTANT + along * (a + b * along)) * alpha).sum(axis=1)
+        values = _values(value + CONSTANT + along * (a + b * along), self.weights)
         draw = self.draw
         if draw is not None:
             angles = np.einsum("gfn,gn->gf", draw.waves, here) + draw.phases
-            values = values + (np.cos(angles) * draw.heights.T).sum(axis=1)
+            values = values + _values(np.cos(angles), draw.heights)
             values = values + (here * draw.slopes.T).sum(axis=1)
 
         def gradients(which: NDArray[np.intp]) -> Matrix:
@@ -221,6 +221,13 @@ def _each(
         return function(factors[0], columns)
     pairs = zip(factors, columns.T, strict=True)
     return np.column_stack([function(factor, column) for factor, column in pairs])
+
+
+def _values(rows: Matrix, columns: Matrix) -> Point:
+    """Return Σ_k rows_gk columns_kc, for g = c or one for all."""
+    if len(rows) == 1:
+        return np.asarray(rows[0] @ columns)
+    return np.asarray(np.einsum("ck,kc->c", rows, columns))
 
 
 def _combined(each: Matrix, rows: NDArray[np.float64]) -> Matrix:
