@@ -48,7 +48,7 @@ def test_the_interval_holds_the_true_gap(
     per case; it is higher (`benchmarks/coverage.py`), and the seeds are fixed."""
     problem, x = paper_sized(kind)
     if place == "solution":
-        x = bizol.minimize(problem, x, budget=3000, seed=0).x
+        x = bizol.minimize(problem, x, budget=200, seed=0).x
     truth = bizol.bizol_gap(problem, x, delta=DELTA).gap
     intervals = [
         certify(problem, x, delta=DELTA, directions=directions, sampler=sampler, seed=seed).interval
@@ -62,7 +62,7 @@ def test_both_ends_are_t_limits_at_half_the_risk_each(confidence: float, among: 
     case = example(
         "box"
     )  # eight vertices: the largest limit can be found by looking at all of them
-    x = bizol.minimize(case.problem, budget=2000, seed=0).x
+    x = bizol.minimize(case.problem, budget=100, seed=0).x
     risk, disagreements = (1 - confidence) / 2 / among, 0
 
     def limit(scores: Any, sign: int) -> float:
@@ -101,7 +101,7 @@ def test_a_point_in_a_corner_is_not_certified_by_luck() -> None:
     """At a corner the chosen z is often x itself, with a gap and a spread of zero, while the true
     gap is not zero."""
     problem, _ = paper_sized("ball")
-    x = bizol.minimize(problem, budget=3000, seed=0).x
+    x = bizol.minimize(problem, budget=200, seed=0).x
     x = np.where(np.abs(x) > 0.9, np.sign(x), x)
     truth = bizol.bizol_gap(problem, x, delta=DELTA).gap
     held = 0
