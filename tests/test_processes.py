@@ -21,7 +21,6 @@ from bizol.processes import (
     die_with_parent,
     filtered_warnings,
     follow_parent,
-    launcher,
     one_thread,
     serve_parent,
 )
@@ -118,15 +117,20 @@ class TestParents:
         )
         assert (run.returncode, run.stdout) == (1, "")
 
-    def test_a_program_not_of_ours_ends_with_its_parent(self) -> None:
+    @pytest.mark.parametrize("seconds", [0.0, 1.0])
+    def test_a_program_not_of_ours_ends_with_its_parent(self, seconds: float) -> None:
+        """Also where the parent is gone before the program has begun to look."""
         script = f"""
-import os, subprocess
-child = subprocess.Popen({launcher()!r} + ["sleep", "60"])
+import os, subprocess, time
+from bizol.processes import launcher
+child = subprocess.Popen(launcher() + ["sleep", "60"])
 print(child.pid, flush=True)
+time.sleep({seconds})
 os.kill(os.getpid(), 9)
 """
+        # The program holds the pipe: where it lives on, this waits.
         run = subprocess.run(
-            [sys.executable, "-c", script], capture_output=True, text=True, check=False
+            [sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=20
         )
         assert _is_gone(int(run.stdout))
 

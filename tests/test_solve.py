@@ -44,9 +44,18 @@ def test_the_budget_is_a_hard_ceiling_and_the_count_is_right(
     assert solution.status is Status.BUDGET_SPENT
 
 
-@given(budget=st.integers(1, 400))
-def test_the_default_method_spends_every_budget_to_the_last_query(budget: int) -> None:
-    assert bizol.minimize(saturated(), budget=budget, seed=1).queries == budget
+@pytest.mark.parametrize("budget", [1, 2, 3, 20, 47])
+@pytest.mark.parametrize("workers", [2, 4])
+def test_the_default_method_spends_every_budget_to_the_last_query(
+    budget: int, workers: int
+) -> None:
+    """One at a time, and several as long as they fit: what is left then observes nothing new."""
+    solution = bizol.minimize(saturated(), method=bizol.Foresight(), budget=budget, seed=1)
+    assert solution.queries == budget
+    if budget >= workers:
+        method = bizol.Foresight(workers=workers)
+        several = bizol.minimize(saturated(), method=method, budget=budget, seed=1).queries
+        assert budget - workers < several <= budget
 
 
 def test_whole_iterations_only_and_the_rest_observes_the_last_decision() -> None:

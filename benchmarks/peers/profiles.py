@@ -1,7 +1,7 @@
 """Data profiles of the runs: the share of problems solved against queries, as figures and a table.
 
     python -m benchmarks.peers.profiles --runs peers/runs.jsonl --out peers
-        [--split report] [--tag TAG] [--no-record]
+        [--split report] [--tag TAG] [--cases NAME ...] [--solvers NAME ...] [--no-record]
 
 A run solves its problem to τ when (best − reference)/(φ(x₀) − reference) ≤ τ (J. Moré and S. Wild,
 2009), also where it was cut or failed afterwards. Cases that a solver does not take or was not run
@@ -192,8 +192,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="Draw data profiles of the runs.")
     parser.add_argument("--runs", type=Path, default=Path("peers/runs.jsonl"))
     parser.add_argument("--out", type=Path, default=Path("peers"))
-    parser.add_argument("--split", choices=("tune", "report", "all"), default="report")
+    parser.add_argument("--split", choices=("tune", "report", "draw", "all"), default="report")
     parser.add_argument("--tag", help="only cases with this tag")
+    parser.add_argument("--cases", nargs="+", metavar="CASE", help="only these cases")
+    parser.add_argument("--solvers", nargs="+", choices=tuple(SOLVERS), metavar="SOLVER")
     parser.add_argument("--no-record", action="store_true", help="ignore the runs that are kept")
     options = parser.parse_args(arguments)
     console = Console()
@@ -202,7 +204,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     runs = [
         run
         for run in longest(made)
-        if options.split in ("all", run.split) and (options.tag is None or options.tag in run.tags)
+        if options.split in ("all", run.split)
+        and (options.tag is None or options.tag in run.tags)
+        and (options.cases is None or run.case in options.cases)
+        and (options.solvers is None or run.solver in options.solvers)
     ]
     if not runs:
         parser.error(f"no such runs in {options.runs}")

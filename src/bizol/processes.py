@@ -77,12 +77,20 @@ def serve_parent() -> None:
     follow_parent()
 
 
+LAUNCH = """
+import ctypes, os, sys
+ctypes.CDLL(None).prctl(1, 9)
+if os.getppid() != int(sys.argv[1]):
+    sys.exit(1)  # it died before it was watched
+os.execvp(sys.argv[2], sys.argv[2:])
+"""
+
+
 def launcher() -> list[str]:
     """Return what to put before a command, so that a program not of ours dies with this process."""
     if sys.platform != "linux":
         return []
-    script = "import ctypes, os, sys; ctypes.CDLL(None).prctl(1, 9); os.execvp(sys.argv[1], sys.argv[1:])"  # noqa: E501 (one line of a program)
-    return [sys.executable, "-I", "-S", "-c", script]
+    return [sys.executable, "-I", "-S", "-c", LAUNCH, str(os.getpid())]
 
 
 # --- children that are kept
