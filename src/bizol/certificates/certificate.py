@@ -130,6 +130,7 @@ def certify(
     sampler: Directions | None = None,
     among: int = 1,
     seed: int | None = None,
+    check: bool = True,
 ) -> Certificate:
     """Certify with fresh queries how stationary x is.
 
@@ -147,6 +148,8 @@ def certify(
         among: how many certificates you will choose this one from.
         seed: makes the certificate repeatable. The directions are fresh even if you pass the seed
             of the run that found x.
+        check: compare the gradients of the objective with finite differences of its value at x,
+            before more than the response at x is asked.
 
     Example:
         >>> import bizol
@@ -162,7 +165,7 @@ def certify(
         raise ArgumentError("certify", "confidence", f"must be in (0, 1), got {confidence!r}.")
     seed = as_seed(seed)
     estimate = estimate_hypergradient(
-        problem, x, delta=delta, directions=directions, sampler=sampler, seed=seed
+        problem, x, delta=delta, directions=directions, sampler=sampler, seed=seed, check=check
     )
     feasible_set = problem.feasible_set
     risk = (1 - confidence) / (2 * as_size(among, "certify", "among"))  # of each end

@@ -9,12 +9,13 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bizol.arrays import Point, Points, as_positive, as_size, to_numpy
+from bizol.arrays import Point, Points, as_positive, as_size, owned, to_numpy
 from bizol.directions import Coordinates, Directions, OrthonormalBlocks, Rademacher
 from bizol.evaluation import Direct
 from bizol.feasible_sets.protocol import as_member
 from bizol.problem import Anchor, Problem
 from bizol.problem.follower import reach_of
+from bizol.problem.gradients import refuse_wrong_gradients
 from bizol.randomness import CERTIFICATE, as_seed, generator
 from bizol.sensitivity import average_slopes
 
@@ -50,6 +51,7 @@ def estimate_hypergradient(
     sampler: Directions | None = None,
     block: int | None = None,
     seed: int | None = None,
+    check: bool = True,
 ) -> HypergradientEstimate:
     """Estimate g_δ(x), eq. (5), from 2·directions + 1 fresh queries.
 
@@ -63,6 +65,8 @@ def estimate_hypergradient(
         block: how many directions are drawn together and averaged into one independent sample. By
             default as many as leave eight samples, and at most n.
         seed: makes the estimate repeatable.
+        check: compare the gradients of the objective with finite differences of its value at x,
+            before more is asked.
 
     """
     point = as_member(x, problem.feasible_set, "x")
@@ -91,9 +95,11 @@ def estimate_hypergradient(
     drawn = (sampler or OrthonormalBlocks()).draw(rng, count, size, point.size)
     probes = delta * drawn.reshape(-1, point.size)
     evaluator = Direct(problem, seed=root)
-    responses = evaluator.ask(np.concatenate([point[None], point + probes, point - probes]))
-    anchor = problem.objective.anchor(point, responses[0, ...])
-    differences = responses[1 : len(probes) + 1, ...] - responses[len(probes) + 1 :, ...]
+    anchor = problem.objective.anchor(point, owned(evaluator.ask(point[None])[0, ...]))
+    if check:
+        refuse_wrong_gradients(problem, anchor)
+    responses = evaluator.ask(np.concatenate([point + probes, point - probes]))
+    differences = responses[: len(probes), ...] - responses[len(probes) :, ...]
     slopes = to_numpy(differences @ anchor.grad_y).reshape(count, size)
     samples = anchor.grad_x + average_slopes(slopes, drawn, spacing=2 * delta)
     return HypergradientEstimate(

@@ -153,14 +153,16 @@ class Objective:
             _as_number(values[~np.isfinite(values)][0], points[~np.isfinite(values)][0])
         return values
 
-    def examine(self, x: Point, y: Response) -> None:
+    def examine(self, x: Point, y: Response) -> Anchor:
         """Evaluate all three at the first answer of a run, to find mistakes before more is asked.
 
         What comes out is remembered until it is wanted once more at the same pair, so that φ is
         evaluated once per answer here too.
         """
         self.forget()
-        assign(self, _examined=self.anchor(x, y))
+        examined = self.anchor(x, y)
+        assign(self, _examined=examined)
+        return examined
 
     def forget(self) -> None:
         """Forget what `examine` found: it belongs to one run."""

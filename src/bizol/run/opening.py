@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from math import nan
 from pathlib import Path
 from typing import Any, Generic, final
@@ -23,6 +24,7 @@ from bizol.evaluation.journal import (
 from bizol.methods import Foresight, Method
 from bizol.methods.protocol import S, batches_of
 from bizol.problem import Problem
+from bizol.problem.gradients import examine
 from bizol.randomness import OUTPUT, generator
 from bizol.run.progress import query_bar
 from bizol.run.recorder import Recorder
@@ -41,6 +43,7 @@ class Order:
     execution: Execution
     journal: str | Path | None
     progress: bool
+    check: bool
 
 
 @final
@@ -69,7 +72,11 @@ def open_run(problem: Problem, x0: ArrayLike | None, order: Order) -> Iterator[R
         report = stack.enter_context(
             query_bar(order.budget, lowest=recorder.lowest, enabled=order.progress)
         )
-        ledger = Ledger(budget=order.budget, examine=problem.objective.examine, report=report)
+        ledger = Ledger(
+            budget=order.budget,
+            examine=partial(examine, problem) if order.check else problem.objective.examine,
+            report=report,
+        )
         evaluation = choose_evaluation(
             problem, ledger, execution=order.execution, journal=journal, seed=start.seed
         )

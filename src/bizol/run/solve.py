@@ -69,6 +69,7 @@ def minimize(
     journal: str | Path | None = None,
     on_unknown: Literal["ask", "stop"] = "ask",
     repeats: int = 1,
+    check: bool = True,
 ) -> Solution:
     """Minimize φ(x, y(x)) over the feasible set with at most `budget` response queries.
 
@@ -106,6 +107,9 @@ def minimize(
         repeats: how often each decision is asked about, to average out noise and to learn how much
             there is of it (`solution.noise`). A follower that takes a `seed` gets the same one on
             both sides of a pair.
+        check: compare the gradients of the objective with finite differences of its value at the
+            first answer, which costs no query; a gradient that is off is refused before more is
+            asked. Up to 32 coordinates of each are compared.
 
     Returns:
         The solution, with the best, the last and a uniformly drawn decision, and the history.
@@ -149,6 +153,7 @@ def minimize(
         execution=execution,
         journal=journal,
         progress=progress,
+        check=check,
     )
     with open_run(problem, x0, order) as run:
         failure = run.go_on(stop)

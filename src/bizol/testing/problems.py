@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, final
+from typing import final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from bizol.arrays import (
     ArgumentError,
-    Point,
     Response,
     as_positive,
     is_real,
-    like,
-    namespace,
     owned,
     to_numpy,
 )
 from bizol.evaluation import Direct, Ledger
-from bizol.feasible_sets.protocol import as_member
-from bizol.problem import Anchor, Problem
+from bizol.feasible_sets.protocol import as_member, widths
+from bizol.problem import Problem
+from bizol.problem.gradients import compare_gradients
 from bizol.randomness import generator
 
 COORDINATES = 200  # of each gradient; in higher dimension a random sample of this size is compared
@@ -114,15 +112,14 @@ def check(
         outward = away / (float(np.linalg.norm(away)) or 1.0)
         evaluator.ask((there + as_positive(delta, "check", "delta") * outward)[None])
     anchor = problem.objective.anchor(here, response)
-    size = np.abs(to_numpy(response))
-    typical = float(np.sqrt((size**2).mean())) or 1.0
-    width = feasible_set.diameter / np.sqrt(here.size) or 1.0
-    compare = _Comparison(problem, anchor, rng)
+    errors = compare_gradients(
+        problem.objective, anchor, widths(feasible_set), most=COORDINATES, rng=rng
+    )
     return ProblemCheck(
-        dimensions=(here.size, size.size),
+        dimensions=(here.size, int(response.shape[0])),
         repeatability=repeatability,
-        grad_x_error=compare.gradient("grad_x", np.full(here.size, width)),
-        grad_y_error=compare.gradient("grad_y", np.maximum(size, 1e-3 * typical)),
+        grad_x_error=errors[0],
+        grad_y_error=errors[1],
         queries=evaluator.queries,
     )
 
@@ -139,56 +136,3 @@ def _difference(first: Response, second: Response, noise: float) -> float:
             f"see that each row depends on its own x alone."
         )
     return relative
-
-
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class _Comparison:
-    """The partial gradients at an observed pair, beside finite differences of φ."""
-
-    problem: Problem
-    anchor: Anchor
-    rng: np.random.Generator
-
-    def gradient(self, name: Literal["grad_x", "grad_y"], sizes: Point) -> float:
-        """Compare a gradient with central differences at two widths, coordinate by coordinate.
-
-        A coordinate may be off by 10⁻⁴ of itself, by what the two widths differ, and by the
-        rounding of φ.
-        """
-        gradient = to_numpy(self.anchor.grad_x if name == "grad_x" else self.anchor.grad_y)
-        precision = _precision(self.anchor.response)
-        count = min(gradient.size, COORDINATES)
-        worst = 0.0
-        for index in np.sort(self.rng.choice(gradient.size, size=count, replace=False)):
-            wide = precision ** (1 / 3) * sizes[index]
-            coarse = self._slope(name, index, wide)
-            fine = self._slope(name, index, wide / 2)
-            error = abs(fine - gradient[index])
-            rounding = 64 * precision * abs(self.anchor.value) / wide
-            if error > 1e-4 * abs(gradient[index]) + 3 * abs(fine - coarse) + rounding:
-                raise ValueError(
-                    f"Objective({name}=...) is off in coordinate {index}: it says "
-                    f"{gradient[index]:.6g}, finite differences of the value say {fine:.6g}."
-                )
-            worst = max(worst, error)
-        return float(worst / (np.abs(gradient).max() or 1.0))
-
-    def _slope(self, name: Literal["grad_x", "grad_y"], index: int, width: float) -> float:
-        """Return the central difference of φ in one coordinate of x or of y."""
-        values = []
-        for step in (width, -width):
-            x = self.anchor.at
-            y = self.anchor.response
-            axis = np.zeros(x.size if name == "grad_x" else int(y.shape[0]))
-            axis[index] = step
-            if name == "grad_x":
-                x = x + axis
-            else:
-                y = y + like(axis, y)
-            values.append(float(self.problem.objective.values(x[None], y[None, ...])[0]))
-        return (values[0] - values[1]) / (2 * width)
-
-
-def _precision(response: Response) -> float:
-    return float(namespace(response).finfo(response.dtype).eps)
