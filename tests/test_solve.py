@@ -414,8 +414,8 @@ def test_an_objective_that_fails_leaves_the_answers_of_the_batch() -> None:
         )
     assert caught.value.solution is not None
     objective = bizol.Objective(lambda x, y: 0.0, lambda x, y: x, lambda x, y: np.full(3, np.nan))
+    problem = saturated(objective=objective)
     with pytest.raises(EvaluationError, match="hypergradient of iteration 0") as caught:
-        problem = saturated(objective=objective)
         bizol.minimize(problem, method=BiZOL(0.1, 0.1, 2), budget=50, check=False)
     assert caught.value.points is not None
     assert len(caught.value.points) == 5
