@@ -84,6 +84,9 @@ OBJECTIVE = saturated().objective
 PROBLEM = saturated(response=saturate)
 
 
+FLIPPED = bizol.Objective(OBJECTIVE.value, OBJECTIVE.grad_x, lambda x, y: -OBJECTIVE.grad_y(x, y))
+
+
 def make_problem() -> bizol.Problem:
     return PROBLEM
 
@@ -99,6 +102,15 @@ def test_a_run_file_is_run_and_gives_the_same_bits_as_python(tmp_path: Path) -> 
     assert f"journal: {journal}".split()[0] in output
     answers = [np.frombuffer(event.y) for event in Journal(journal).events() if event.kind == "ok"]
     assert len(answers) == plain().queries
+
+
+def test_a_wrong_gradient_is_refused_and_a_run_file_may_forbid_to_look(tmp_path: Path) -> None:
+    body = BODY.replace("OBJECTIVE", "FLIPPED")
+    code, output = run("run", write(tmp_path, FOLLOWER + body))
+    assert code != 0
+    assert "Objective(grad_y=...) is off in coordinate" in output
+    code, output = run("run", write(tmp_path, FOLLOWER + body + "check = false\n"))
+    assert code == 0
 
 
 def test_a_problem_is_imported_and_a_run_is_resumed_with_more_budget(tmp_path: Path) -> None:

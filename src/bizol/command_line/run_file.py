@@ -31,6 +31,7 @@ RUN = {
     "isolate": bool,
     "timeout": float,
     "repeats": int,
+    "check": bool,
     "on_unknown": str,
     "journal": str,
     "engine": str,

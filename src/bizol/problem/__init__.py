@@ -2,6 +2,7 @@
 
 from bizol.problem.errors import EvaluationError, ResponseError, UnansweredError
 from bizol.problem.follower import Follower
+from bizol.problem.gradients import GradientError
 from bizol.problem.objective import Anchor, Objective, ReadyObjective
 from bizol.problem.problem import Problem
 
@@ -9,6 +10,7 @@ __all__ = [
     "Anchor",
     "EvaluationError",
     "Follower",
+    "GradientError",
     "Objective",
     "Problem",
     "ReadyObjective",
