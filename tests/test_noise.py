@@ -172,6 +172,7 @@ def test_a_vectorized_follower_gets_a_list_of_seeds_and_a_certificate_has_seeds_
     assert [len(each) for each in seen] == [1, 8]
     seen.clear()
     bizol.certify(problem, np.zeros(3), delta=0.1, directions=8, seed=0)
-    assert len(set(seen[0])) == 17
+    assert [len(each) for each in seen] == [1, 16]  # at the decision first, to look at φ there
+    assert len({*seen[0], *seen[1]}) == 17
     one = saturated(response=Noisy(0.0))
     assert bizol.check(one).repeatability == 0.0
