@@ -106,8 +106,8 @@ FEATURES = 200  # waves of a random response
 TRUSTED = 1.0  # a leap amid a descent,
 CERTAIN = 0.1  # and one to where φ is expected to be lowest, not through a random response;
 GROWTH = 1.15  # times the iterations at the last search for one, or for a kernel,
-FREQUENT = 6  # after a leap, up to this n one query must pass, beyond it n times as many, and twice
-# as many after each that failed: where X is large, few leaps lead to where nobody has been
+# n over this many queries, at least one, and twice as many for every leap in a row that failed:
+FREQUENT = 6  # where X is large, few leaps lead to where nobody has been,
 NEARBY = 0.05  # a random response is followed to a place so far from the best decision
 FARTHER = 2  # times the gain that a trial promises
 LEAPS = 2  # leaps that fail before a descent begins elsewhere: one expected, one random
