@@ -18,12 +18,15 @@ from bizol.methods.foresight.forecasts import (
     Errors,
     Everywhere,
     Forecast,
+    Overlaid,
     Straight,
     choose,
     everywhere,
     fit_everywhere,
     latent,
 )
+from bizol.methods.foresight.forecasts.gaussian import Processes
+from bizol.methods.foresight.forecasts.kernels import Kernel, Pairs, factorize
 from bizol.methods.foresight.policy import go_on
 from bizol.methods.foresight.state import ForesightState
 from bizol.methods.foresight.subproblem import search
@@ -205,6 +208,25 @@ def test_coordinates_that_a_component_does_not_depend_on_do_not_count() -> None:
     assert (off[:2] < 0.1).all()
 
 
+def test_a_coordinate_halved_often_enough_does_not_count_at_all() -> None:
+    kernel = Kernel(halvings=(0, 2, settings.IRRELEVANT))
+    assert kernel.relevances(3).tolist() == [1.0, 0.25, 0.0]
+    assert Kernel().relevances(2).tolist() == [1.0, 1.0]
+
+
+def test_random_functions_vary_as_their_processes_do() -> None:
+    """The same answers, once a hundredth as large: so are 200 random functions, within 25 % (the
+    error of each standard deviation is 5 %)."""
+    rng = np.random.default_rng(14)
+    points, latent = rng.uniform(-0.5, 0.5, (12, 2)), rng.standard_normal((12, 1))
+    factor = factorize(Kernel().matrix(Pairs(points)))
+    assert factor is not None
+    both = Processes.fit((Kernel(),), points, [factor], np.hstack([latent, 0.01 * latent]))
+    away = np.array([[0.31, -0.17]])
+    draws = np.array([both.drawn(rng).values(away)[0] for _ in range(200)])
+    assert draws[:, 1].std() / draws[:, 0].std() == pytest.approx(0.01, rel=0.25)
+
+
 def test_without_kernels_of_their_own_the_same_components_are_hardly_known(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -290,6 +312,49 @@ def test_leaps_lead_out_of_a_basin(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(planning, "fit_everywhere", lambda *_, **__: None)
     found = [bizol.minimize(basins(), [-0.9, 0.9], budget=budget, seed=s).value for s in range(3)]
     assert sum(value < 1e-6 for value in found) <= 1
+
+
+def leaping(state: ForesightState, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Return whether a leap from this state goes through a random response."""
+    seen: list[bool] = []
+
+    def note(
+        state: ForesightState, forecast: Everywhere | Overlaid, rng: object
+    ) -> tuple[Point, float]:
+        through = forecast.base if isinstance(forecast, Overlaid) else forecast
+        assert isinstance(through, Everywhere)
+        seen.append(through.parts[0].processes.draw is not None)
+        return state.z, 0.0
+
+    plan = planning.planned(state, 1)
+    monkeypatch.setattr(planning, "search", note)
+    planning._leap(state, plan)
+    return seen[0]
+
+
+@pytest.mark.parametrize(("miss", "random"), [(0.5, True), (0.01, False)])
+def test_leaps_go_through_a_random_response_where_the_forecast_is_unsure(
+    miss: float, random: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = replace(states(basins(), [-0.9, 0.9], 12)[-1], turn="try", leaps=0)
+    monkeypatch.setattr(planning, "_miss", lambda *_: miss)
+    assert leaping(state, monkeypatch) is random
+
+
+def test_after_a_leap_that_failed_the_next_one_goes_through_a_random_response(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    state = replace(states(basins(), [-0.9, 0.9], 12)[-1], turn="try", leaps=1)
+    monkeypatch.setattr(planning, "_miss", lambda *_: 0.01)
+    assert leaping(state, monkeypatch)
+
+
+def test_the_wait_for_a_leap_doubles_with_every_one_that_failed() -> None:
+    state = replace(states(basins(), [-0.9, 0.9], 12)[-1], iteration=50, searched=40)
+    due = [planning._due(replace(state, leaps=leaps)) for leaps in range(6)]
+    assert due == [True, True, True, True, False, False]  # ten queries since the last search
+    assert not planning._due(replace(state, searched=49))
+    assert not planning._due(replace(state, iteration=10_050, searched=10_000))
 
 
 def test_a_descent_that_is_over_leaps_before_it_begins_elsewhere() -> None:

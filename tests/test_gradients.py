@@ -193,6 +193,20 @@ def test_a_thousand_right_objectives_raise_no_alarm(dtype: Any) -> None:
         assert min(errors) >= 0
 
 
+def test_rounding_within_the_objective_is_no_mistake() -> None:
+    """φ is of order one, and off by 1e-7: it is the difference of two numbers of 1e9."""
+    right = quadratic(0.4)
+    objective = Objective(
+        lambda x, y: float((right.value(x, y) + 1e9) - 1e9), right.grad_x, right.grad_y
+    )
+    for x in np.random.default_rng(0).uniform(-1, 1, (50, 3)):
+        y = saturated().response(x)
+        anchor = objective.anchor(x, np.asarray(y))
+        compare_gradients(
+            objective, anchor, np.full(3, 2.0), most=COMPARED, rng=np.random.default_rng(0)
+        )
+
+
 def test_many_coordinates_are_sampled_and_the_steepest_always_compared() -> None:
     n = 4000
     calls = 0

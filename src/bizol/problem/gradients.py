@@ -29,7 +29,8 @@ WIDTHS = (1.0, 8.0, 64.0)  # times that at which rounding and curvature are alik
 AGREES = 1e-4  # of a slope: differences of it are not told apart
 NEGLIGIBLE = 1e-9  # of the steepest coordinate, each over its width
 ROUNDING = 16  # times the precision of the response, relative to φ
-SHAKEN = 1e-3  # of the width: over so little, φ changes by its rounding alone
+SHAKEN = (-1.0, -0.71, -0.44, -0.19, 0.0, 0.17, 0.46, 0.69, 1.0)  # places within a width
+MARGIN = 4  # times what is left there of φ: what its rounding may be
 TYPICAL = 1e-3  # of a typical entry: a smaller one of y is given this width
 
 
@@ -174,19 +175,20 @@ class _Comparison:
                 return _Verdict(True, middle / unit, abs((middle - given) / unit))
             if first is None:  # it is off, or φ is rounder than it seems
                 first = sum(sides) / 2
-                rounding += self._noise(SHAKEN * direction)
+                rounding += self._noise(direction)
         else:
             assert first is not None
             return _Verdict(False, first / unit, abs((first - given) / unit))
         return right
 
     def _noise(self, direction: Point) -> float:
-        """Return by how much φ differs from a line over next to nothing."""
-        values = np.array([self._value(each * direction) for each in (-2, -1, 1, 2)])
+        """Return by how much φ differs from a parabola within a width, in several steps of it."""
+        values = np.array([self._value(place * direction) for place in SHAKEN])
         if not np.isfinite(values).all():
             return inf
-        values = np.insert(values, 2, self.anchor.value)
-        return float(np.abs(np.diff(values, 2)).max())
+        values = values - self.anchor.value  # no digit of a large constant counts below
+        fitted = np.polynomial.Polynomial.fit(SHAKEN, values, 2)
+        return float(MARGIN * np.abs(values - fitted(np.array(SHAKEN))).max())
 
     def _value(self, move: Point) -> float:
         """Return φ where x or y is moved; infinite where it is not defined."""
