@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import islice
@@ -132,6 +133,22 @@ def test_it_is_seen_from_where_the_run_is() -> None:
     moved = found.seen_from(points[3], smooth(points[3]))
     step = points[7] - points[3]
     np.testing.assert_allclose(moved.change(step), smooth(points[7]) - smooth(points[3]), atol=1e-4)
+
+
+def test_a_forecast_is_freed_when_nobody_holds_it() -> None:
+    """Not when Python next looks for cycles: forecasts are large, and one is made every query."""
+    found = fitted(full, np.random.default_rng(15).uniform(-0.5, 0.5, (12, 2)))
+    found.linearized(np.zeros(2))[1](np.ones(2))
+    found.softened(0.1).kinks(np.zeros(2), np.ones(2))
+    gc.collect()
+    gc.disable()
+    try:
+        size = len([each for each in gc.get_objects() if isinstance(each, Everywhere)])
+        del found
+        left = len([each for each in gc.get_objects() if isinstance(each, Everywhere)])
+    finally:
+        gc.enable()
+    assert left == size - 1
 
 
 def test_there_is_none_where_it_could_say_nothing() -> None:

@@ -135,16 +135,18 @@ class Everywhere:
         """Return the response without limits."""
         if self._latest is not None and np.array_equal(self._latest[0], step):
             return self._latest[1]
-        u = self._place(step)
+        u, spreads, diameter = self._place(step), self.spreads, self.diameter
         seen = [(part.components, part.processes.look(u)) for part in self.parts]
         value = np.empty(len(self.means))
         for components, each in seen:
             value[components] = each.values
 
         def pull_back(covector: Point) -> Point:
-            matter = covector * self.spreads
+            # No reference to the forecast, which refers to what is returned here: it would be freed
+            # late.
+            matter = covector * spreads
             parts = [each.pull_back(matter[components]) for components, each in seen]
-            return np.asarray(sum(parts) / self.diameter)
+            return np.asarray(sum(parts) / diameter)
 
         def gradients(which: NDArray[np.intp]) -> Matrix:
             if len(seen) == 1:
@@ -154,7 +156,7 @@ class Everywhere:
                 for components, each in seen:
                     there, places = np.nonzero(which[:, None] == components)
                     rows[there] = each.gradients(places)
-            return np.asarray(self.spreads[which, None] * rows / self.diameter)
+            return np.asarray(spreads[which, None] * rows / diameter)
 
         found = _Unlimited(self.means + self.spreads * value, pull_back, gradients)
         assign(self, _latest=(step, found))
