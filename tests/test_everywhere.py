@@ -143,9 +143,9 @@ def test_a_forecast_is_freed_when_nobody_holds_it() -> None:
     gc.collect()
     gc.disable()
     try:
-        size = len([each for each in gc.get_objects() if isinstance(each, Everywhere)])
+        size = len([each for each in gc.get_objects() if type(each) is Everywhere])
         del found
-        left = len([each for each in gc.get_objects() if isinstance(each, Everywhere)])
+        left = len([each for each in gc.get_objects() if type(each) is Everywhere])
     finally:
         gc.enable()
     assert left == size - 1
