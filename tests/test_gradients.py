@@ -207,6 +207,16 @@ def test_rounding_within_the_objective_is_no_mistake() -> None:
         )
 
 
+def test_entries_that_are_not_finite_are_left_to_others_among_many_too() -> None:
+    n = 3 * COMPARED
+    slope = np.ones(n)
+    slope[7] = np.nan
+    objective = Objective(lambda x, y: float(x.sum()), lambda x, y: slope, lambda x, y: 0 * y)
+    x, rng = np.full(n, 0.1), np.random.default_rng(0)
+    anchor = objective.anchor(x, np.ones(2))
+    assert compare_gradients(objective, anchor, np.full(n, 2.0), most=COMPARED, rng=rng)[0] < 1e-6
+
+
 def test_many_coordinates_are_sampled_and_the_steepest_always_compared() -> None:
     n = 4000
     calls = 0

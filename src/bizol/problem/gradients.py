@@ -136,7 +136,8 @@ class _Comparison:
         found = {int(index): tell(slopes, steps, compared[[k]]) for k, index in enumerate(compared)}
         if slopes.size > most:
             signs = rng.choice([-1.0, 1.0], size=slopes.size)
-            typical = np.maximum(steps, float(np.sqrt((steps**2).mean())))
+            usual = float(np.sqrt((steps**2).mean()))
+            typical = np.where(steps > 0, np.maximum(steps, usual), 0.0)
             for lengths in (signs * steps, signs * typical):
                 place = _halve(partial(tell, slopes, lengths), slopes.size)
                 if place is not None:
